@@ -1,0 +1,1 @@
+"""A coding agent that speaks the Agent Client Protocol."""

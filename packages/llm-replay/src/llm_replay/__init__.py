@@ -1,0 +1,1 @@
+"""Replay recorded model streams from session logs, in place of a live model."""

@@ -1,0 +1,1 @@
+"""Pytest plugin: a fixture for the scripted model."""

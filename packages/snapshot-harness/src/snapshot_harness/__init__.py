@@ -1,0 +1,1 @@
+"""Record an ACP agent once, replay it for ever."""

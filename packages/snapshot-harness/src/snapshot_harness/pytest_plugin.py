@@ -1,0 +1,1 @@
+"""Pytest plugin: collects scenarios from suite.toml."""
