@@ -1,0 +1,170 @@
+"""The one door: everything this repository does, a session each. `nox -l` lists them."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2026.10.20"
+nox.options.default_venv_backend = "uv"
+nox.options.reuse_venv = "yes"
+nox.options.stop_on_first_error = True
+
+PACKAGES = {"llm-replay": 100, "snapshot-harness": 98, "acp-example": 97}
+"""Each package, and the branch coverage in percent that the tests must reach."""
+
+ROOT = Path(__file__).parent
+
+
+def sync(session: nox.Session, group: str) -> None:
+    """Install exactly what `uv.lock` says, into the session's own environment."""
+    session.run_install(
+        "uv", "sync", "--locked", "--no-default-groups", f"--group={group}", "--quiet",
+        f"--python={session.virtualenv.location}",
+        env={"UV_PROJECT_ENVIRONMENT": session.virtualenv.location},
+        external=True,
+    )  # fmt: skip
+
+
+def snapshot_arguments(session: nox.Session) -> list[str]:
+    """Turn `FILTER` into pytest's `-k`; everything that begins with `-` goes on unchanged."""
+    match session.posargs:
+        case [first, *rest] if not first.startswith("-"):
+            return ["-k", first, *rest]
+        case rest:
+            return list(rest)
+
+
+def packages_named(session: nox.Session) -> list[str]:
+    """Return the packages named after `--`, or all of them."""
+    for name in session.posargs:
+        if name not in PACKAGES:
+            session.error(f"there is no package {name!r}; there are {', '.join(PACKAGES)}")
+    return session.posargs or list(PACKAGES)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check style, import contracts, schemas and workflows. `-- --fix` repairs what it can."""
+    sync(session, "lint")
+    fix = "--fix" in session.posargs
+    session.run("ruff", "check", *(["--fix"] if fix else []), ".")
+    session.run("ruff", "format", *([] if fix else ["--check"]), ".")
+    session.run("lint-imports")
+    session.run("actionlint")
+    session.run("zizmor", "--offline", "--quiet", ".github/workflows")
+
+
+@nox.session
+def typecheck(session: nox.Session) -> None:
+    """Check types strictly, package by package."""
+    sync(session, "typecheck")
+    for package in PACKAGES:
+        session.run("mypy", f"packages/{package}/src", f"packages/{package}/tests")
+    session.run("mypy", "noxfile.py")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run all tests and measure coverage. What follows `--` goes to pytest."""
+    sync(session, "tests")
+    for old in ROOT.glob(".coverage*"):
+        old.unlink()
+    paths = any(Path(argument.partition("::")[0]).exists() for argument in session.posargs)
+    targets = [] if paths else ["packages"]
+    session.run("coverage", "run", "-m", "pytest", "-n", "auto", *targets, *session.posargs)
+
+
+@nox.session
+def snapshot(session: nox.Session) -> None:
+    """Replay the scenarios. `-- FILTER` picks some by name; options go to pytest."""
+    sync(session, "snapshot")
+    session.run("pytest", "scenarios", "-n", "auto", *snapshot_arguments(session))
+
+
+@nox.session(default=False)
+def snapshot_refresh(session: nox.Session) -> None:
+    """Rewrite expectations from the committed scripts. Needs no key; review the diff."""
+    sync(session, "snapshot")
+    session.run(
+        "pytest", "scenarios", "-n", "auto", "--snapshot-mode=refresh", *snapshot_arguments(session)
+    )
+
+
+@nox.session(default=False)
+def snapshot_record(session: nox.Session) -> None:
+    """Record scenarios from a live model. `-- NAME…` are exact names or globs; needs a key."""
+    sync(session, "snapshot")
+    names = [f"--snapshot-record={name}" for name in session.posargs if not name.startswith("-")]
+    options = [option for option in session.posargs if option.startswith("-")]
+    session.run("pytest", "scenarios", "--snapshot-mode=record", *names, *options)
+
+
+@nox.session(default=False)
+def coverage(session: nox.Session) -> None:
+    """Judge what `tests` measured, a gate per package. `-- PACKAGE` judges one."""
+    sync(session, "coverage")
+    if list(ROOT.glob(".coverage.*")):
+        session.run("coverage", "combine", "--quiet")
+    elif not (ROOT / ".coverage").exists():
+        session.error("nothing was measured yet: run `nox -s tests` first")
+    for package in packages_named(session):
+        session.run(
+            "coverage", "report", f"--include=packages/{package}/src/*",
+            f"--fail-under={PACKAGES[package]}",
+        )  # fmt: skip
+
+
+@nox.session(default=False, venv_backend="uv")
+def build(session: nox.Session) -> None:
+    """Build each package, install it alone, import every module of it. `-- PACKAGE` builds one."""
+    dist = Path(session.create_tmp()) / "dist"
+    shutil.rmtree(dist, ignore_errors=True)
+    for package in PACKAGES:
+        session.run(
+            "uv", "build", "--quiet", f"--package={package}", f"--out-dir={dist}", external=True
+        )
+    for package in packages_named(session):
+        module = package.replace("-", "_")
+        alone = Path(session.create_tmp()) / f"alone-{package}"
+        session.run(
+            "uv",
+            "venv",
+            "--quiet",
+            "--clear",
+            f"--python={sys.executable}",
+            str(alone),
+            external=True,
+        )
+        (wheel,) = dist.glob(f"{module}-*.whl")
+        session.run(
+            "uv", "pip", "install", "--quiet", f"--python={alone}", f"--find-links={dist}",
+            str(wheel), external=True,
+        )  # fmt: skip
+        session.run(str(alone / "bin" / "python"), "-c", IMPORT_EVERYTHING, module, external=True)
+
+
+IMPORT_EVERYTHING = """
+import importlib, pkgutil, sys
+package = importlib.import_module(sys.argv[1])
+names = [m.name for m in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
+for name in names:
+    importlib.import_module(name)
+print(f"{sys.argv[1]}: {len(names)} modules imported")
+"""
+
+
+@nox.session(default=False)
+def docs(session: nox.Session) -> None:
+    """Build the documentation into `site/`; a warning is an error."""
+    sync(session, "docs")
+    session.run("sphinx-build", "-W", "--keep-going", "--quiet", "-b", "html", "docs", "site")
+
+
+@nox.session(default=False)
+def bench(session: nox.Session) -> None:
+    """Measure the speed goals side by side; fail past 1.25 times a goal."""
+    sync(session, "tests")
+    for script in sorted(ROOT.glob("benchmarks/*.py")):
+        session.run("python", str(script), *session.posargs)
