@@ -168,3 +168,10 @@ def bench(session: nox.Session) -> None:
     sync(session, "tests")
     for script in sorted(ROOT.glob("benchmarks/*.py")):
         session.run("python", str(script), *session.posargs)
+
+
+@nox.session(default=False)
+def mutation(session: nox.Session) -> None:
+    """Delete each statement of the judging modules in turn; a test must notice every time."""
+    sync(session, "tests")
+    session.run("python", "packages/snapshot-harness/tests/mutation.py", *session.posargs)
