@@ -1,0 +1,154 @@
+"""The provider's adapter: one HTTP request per model call, its answer as chunks."""
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
+from functools import cached_property
+from ssl import SSLContext
+from typing import Final
+
+import httpx
+
+from acp_example.exceptions import ModelError
+from acp_example.provider.config import Config
+from acp_example.provider.failures import http_failure
+from acp_example.provider.request import Request, encode_body
+from acp_example.provider.sse import DONE, read_payloads
+from acp_example.provider.translate import Translator
+from llm_replay.chunks import Chunk
+
+_BODY_LIMIT: Final = 64 * 1024
+
+
+def _utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class ChatAdapter:
+    """Streams chat completions from one endpoint."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        environment: Mapping[str, str] = os.environ,
+        now: Callable[[], datetime] = _utc_now,
+    ) -> None:
+        self._config = config
+        self._environment = environment
+        self._now = now
+        self.name = config.name
+        self.models = tuple(model.info() for model in config.models)
+        self.retry_policy = config.retry.policy()
+
+    @property
+    def base_url(self) -> str:
+        """Return the endpoint: the environment's where it names one, else the configured one."""
+        return (self._override or self._config.base_url).rstrip("/")
+
+    async def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
+        """Yield the chunks of one answer.
+
+        Raises:
+            ModelError: No answer, an error instead of one, or one that is cut or garbled.
+        """
+        translator = Translator()
+        async with (
+            self._respond(request) as response,
+            aclosing(read_payloads(response)) as payloads,
+        ):
+            async for payload in payloads:
+                if payload == DONE:
+                    break
+                for chunk in translator.feed(payload):
+                    yield chunk
+        for chunk in translator.finish():
+            yield chunk
+
+    @property
+    def _override(self) -> str | None:
+        name = self._config.base_url_env
+        return self._environment.get(name) or None if name else None
+
+    @cached_property
+    def _tls(self) -> SSLContext:
+        # Reading the certificates takes longer than a request to a neighbour.
+        return httpx.create_ssl_context()
+
+    @asynccontextmanager
+    async def _respond(self, request: Request) -> AsyncIterator[httpx.Response]:
+        """Send a request and yield the answer's start, with httpx's errors in our words."""
+        timeout = httpx.Timeout(self._config.idle_timeout_s, connect=self._config.connect_timeout_s)
+        url = f"{self.base_url}/chat/completions"
+        try:
+            # A client per call: nothing to close at exit, and no connection that went stale.
+            async with (
+                httpx.AsyncClient(verify=self._tls, timeout=timeout) as client,
+                client.stream(
+                    "POST",
+                    url,
+                    content=encode_body(request, self._config),
+                    headers=self._headers(),
+                ) as response,
+            ):
+                if not response.is_success:
+                    raise await self._refusal(response)
+                yield response
+        except httpx.ConnectTimeout:
+            limit = self._config.connect_timeout_s
+            raise ModelError(
+                code="TIMEOUT", message=f"{self.name} did not accept a connection for {limit:g} s"
+            ) from None
+        except httpx.TimeoutException:
+            limit = self._config.idle_timeout_s
+            raise ModelError(
+                code="TIMEOUT", message=f"{self.name} sent nothing for {limit:g} s"
+            ) from None
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise ModelError(
+                code="TRANSPORT",
+                message=f"no answer from {url}: {self._redact(str(error)) or type(error).__name__}",
+            ) from None
+
+    async def _refusal(self, response: httpx.Response) -> ModelError:
+        body = b""
+        async for part in response.aiter_bytes():
+            body += part
+            if len(body) >= _BODY_LIMIT:
+                break
+        return http_failure(
+            provider=self.name,
+            status=response.status_code,
+            headers=response.headers,
+            body=self._redact(body[:_BODY_LIMIT].decode("utf-8", "replace")),
+            now=self._now(),
+        )
+
+    def _headers(self) -> dict[str, str]:
+        headers = {
+            "accept": "text/event-stream",
+            "cache-control": "no-store",
+            "content-type": "application/json",
+            **{name.lower(): value for name, value in self._config.headers.items()},
+        }
+        key = self._key()
+        if key:
+            headers.setdefault("authorization", f"Bearer {key}")
+        return headers
+
+    def _key(self) -> str | None:
+        name = self._config.key_env
+        if not name:
+            return None
+        key = self._environment.get(name, "").strip()
+        if not key and self._override is None:
+            raise ModelError(
+                code="AUTH", message=f"no key for {self.name}: set {name}, or configure key_env"
+            )
+        return key or None
+
+    def _redact(self, text: str) -> str:
+        """Take the key out of a text that will be logged: some servers echo it."""
+        key = self._environment.get(self._config.key_env or "", "").strip()
+        return text.replace(key, "[key]") if key else text
