@@ -1,0 +1,172 @@
+"""Lines of JSON: bytes to objects and back, exactly or not at all. No I/O.
+
+orjson reads and writes everything it can. It refuses lone surrogates, which a
+stream cut in the middle of an emoji does contain; such a line, and no other,
+goes through the standard library.
+"""
+
+import io
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any, NoReturn
+
+import orjson
+
+from llm_replay.exceptions import SessionLogError
+
+_SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
+_CONFLICT_MARKS = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
+_BOM = b"\xef\xbb\xbf"
+_INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
+
+
+def as_lines(data: bytes | str) -> Iterable[bytes]:
+    """Return the lines of a text; only LF ends one."""
+    return io.BytesIO(data.encode(errors="surrogatepass") if isinstance(data, str) else data)
+
+
+def numbered_objects(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield each JSON object with the number of its line; blank lines are counted and skipped.
+
+    Raises:
+        SessionLogError: A line is not one JSON object.
+    """
+    loads = orjson.loads  # this loop is the speed of reading: keep it bare
+    for number, line in enumerate(lines, 1):
+        try:
+            value = loads(line)
+        except orjson.JSONDecodeError:
+            if not line.strip():
+                continue
+            value = _loads_surrogates(line, name, number)
+        if type(value) is not dict:
+            raise SessionLogError(
+                name=name, line=number, column=1, what="this line is not a JSON object"
+            )
+        yield number, value
+
+
+def loads(line: bytes, *, name: str, number: int | None = None) -> Any:  # noqa: ANN401  JSON
+    """Read one JSON text, lone surrogates included.
+
+    Raises:
+        SessionLogError: It is not JSON; the text says what it looks like instead.
+    """
+    try:
+        return orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return _loads_surrogates(line, name, number)
+
+
+def dump_line(value: object) -> bytes:
+    """Write one value as compact JSON and a line feed."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        # Only lone surrogates can't be encoded, and this writes them as their JSON escape.
+        return text.encode(errors="backslashreplace") + b"\n"
+
+
+def find_lossy(line: bytes) -> list[str]:
+    """Say what of a readable line different readers take differently.
+
+    Duplicate keys, and integers outside the 64 bits that a reader may keep.
+    """
+    found: list[str] = []
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        seen: set[str] = set()
+        for key, _ in items:
+            if key in seen:
+                found.append(f"the key {key!r} stands twice in one object")
+            seen.add(key)
+        return dict(items)
+
+    def integer(text: str) -> int:
+        value = _python_int(text)
+        if value is None or not _INT_MIN <= value <= _INT_MAX:
+            found.append(f"the integer {text[:24]} does not fit into 64 bits")
+        return 0
+
+    json.loads(line.decode(), object_pairs_hook=pairs, parse_int=integer)
+    return found
+
+
+def _loads_surrogates(line: bytes, name: str, number: int | None) -> Any:  # noqa: ANN401  JSON
+    """Read what orjson refused, if lone surrogates are the only reason."""
+    if not _SURROGATE_ESCAPE.search(line):
+        _refuse(line, name, number)
+    try:
+        return json.loads(
+            line.decode(),
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            parse_int=_int_as_orjson,
+        )
+    except (ValueError, RecursionError):
+        _refuse(line, name, number)
+
+
+def _no_constant(word: str) -> NoReturn:
+    raise ValueError(word)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(text)
+    return value
+
+
+def _python_int(text: str) -> int | None:
+    """Read an integer; `None` if it is longer than Python likes to read."""
+    try:
+        return int(text)
+    except ValueError:
+        return None
+
+
+def _int_as_orjson(text: str) -> int | float:
+    value = _python_int(text)
+    return value if value is not None and _INT_MIN <= value <= _INT_MAX else _finite(text)
+
+
+def _refuse(line: bytes, name: str, number: int | None) -> NoReturn:
+    """Raise the error that says most about a line that is not JSON."""
+    column, what, hint = _complaint(line)
+    raise SessionLogError(
+        name=name,
+        line=number,
+        column=column,
+        what=what,
+        why="" if line.endswith(b"\n") else "The file ends in this line; it may have been cut off.",
+        hint=hint,
+    )
+
+
+def _complaint(line: bytes) -> tuple[int, str, str]:
+    """Return column, what and hint for a line that is not JSON."""
+    if line.startswith(_BOM):
+        return 1, "a byte-order mark", "save the file as UTF-8 without one"
+    if line.startswith(_CONFLICT_MARKS):
+        return 1, "a merge-conflict marker", "resolve the conflict, or refresh the scenario"
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        column = len(line[: error.start].decode()) + 1
+        return column, "these bytes are not UTF-8", "record the scenario again"
+    try:
+        orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        column, what = error.colno, error.msg
+    if _SURROGATE_ESCAPE.search(line):  # not what orjson stumbled over
+        try:
+            json.loads(text)
+        except json.JSONDecodeError as error:
+            column, what = error.colno, error.msg
+        except RecursionError:
+            column, what = 1, "it is nested too deeply"
+    return column, f"this line is not JSON: {what}", ""

@@ -1,0 +1,237 @@
+"""A session log: its text to a header and events, and back. No I/O."""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, Literal
+
+from llm_replay.exceptions import SessionLogError
+from llm_replay.jsonl import as_lines, dump_line, numbered_objects
+from llm_replay.packing import (
+    PACKED,
+    MalformedRowError,
+    check_row,
+    expand_row,
+    pack_events,
+    project_row,
+)
+
+SessionEvent = dict[str, Any]
+"""A decoded event: the JSON object, with `seq` and `time`."""
+
+VERSIONS = (0, 1)
+"""Header versions that we read: the reference's, and ours."""
+
+_NAME = "session snapshot"
+_LINEAGE = re.compile(r"[1-9]\d*(?:/[1-9]\d*(?:\.[1-9]\d*){2,3})*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionHeader:
+    """The first record of a log, lenient in all but its type, version and our own keys.
+
+    `raw` is the JSON object itself. `tokens` says that the log is normalized.
+    """
+
+    id: str
+    created_at: float
+    cwd: str | None
+    parent_session: str | None
+    seed_length: float
+    lineage: str | None
+    version: int
+    tokens: bool
+    raw: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionLog:
+    """A whole log. `lines[i]` is the number of the line that `events[i]` came from."""
+
+    header: SessionHeader
+    events: list[SessionEvent]
+    lines: list[int]
+    name: str
+
+
+def read_session_log(data: bytes | str, *, name: str = _NAME) -> SessionLog:
+    """Read a persisted or projected log, in plain or packed rows.
+
+    What a projected log leaves out is filled in: `seq` by counting, `time` with 0.
+
+    Raises:
+        SessionLogError: A line is not what a log may contain.
+    """
+    header, records = open_log(as_lines(data), name)
+    events: list[SessionEvent] = []
+    lines: list[int] = []
+    for number, record in records:
+        if is_packed(record):
+            fill_in(record, "seq0", "time0", len(events))
+            members = _expand(record, name, number)
+            events += members
+            lines += [number] * len(members)
+        else:
+            fill_in(record, "seq", "time", len(events))
+            events.append(record)
+            lines.append(number)
+    return SessionLog(header=header, events=events, lines=lines, name=name)
+
+
+def parse_session_log(text: bytes | str) -> list[SessionEvent]:
+    """Return the decoded events of a log.
+
+    Raises:
+        SessionLogError: A line is not what a log may contain.
+    """
+    return read_session_log(text).events
+
+
+def parse_session_header(text: bytes | str) -> SessionHeader:
+    """Read a log's first record, and nothing after it.
+
+    Raises:
+        SessionLogError: It is not a session header that we know.
+    """
+    return open_log(as_lines(text), _NAME)[0]
+
+
+def open_log(
+    lines: Iterable[bytes], name: str
+) -> tuple[SessionHeader, Iterator[tuple[int, dict[str, Any]]]]:
+    """Read the header; return it with the numbered records after it, not yet read."""
+    records = numbered_objects(lines, name)
+    for number, first in records:
+        return _header(first, name, number), records
+    raise SessionLogError(
+        name=name,
+        line=1,
+        what="this log is empty",
+        why="Even a session without any event has a header.",
+        hint="record the scenario, or write the header by hand",
+    )
+
+
+def checked_records(
+    records: Iterable[tuple[int, dict[str, Any]]], name: str
+) -> Iterator[dict[str, Any]]:
+    """Yield records as they are, packed rows too, having refused malformed ones."""
+    for number, record in records:
+        if is_packed(record):
+            fill_in(record, "seq0", "time0", 0)
+            try:
+                check_row(record)
+            except MalformedRowError as error:
+                raise _malformed(record, name, number, error) from None
+        yield record
+
+
+def is_packed(record: dict[str, Any]) -> bool:
+    """Say whether a record stands for several events."""
+    kind = record.get("type")
+    return type(kind) is str and kind in PACKED
+
+
+def fill_in(record: dict[str, Any], seq_key: str, time_key: str, seq: int) -> None:
+    """Give a projected record what it left out; what is there stays, even `null`."""
+    record.setdefault(seq_key, seq)
+    record.setdefault(time_key, 0)
+
+
+def dump_session_log(
+    header: dict[str, Any],
+    events: Iterable[SessionEvent],
+    *,
+    layout: Literal["plain", "packed"],
+    projected: bool,
+) -> bytes:
+    """Write a log, one compact record a line; `projected` leaves out `seq` and `time`."""
+    rows = pack_events(events) if layout == "packed" else events
+    body = map(project_row, rows) if projected else rows
+    return b"".join(map(dump_line, chain([header], body)))
+
+
+def lineage_key(lineage: str) -> tuple[tuple[int, ...], ...]:
+    """Return what sorts lineages by their numbers, parents before children.
+
+    Raises:
+        ValueError: It is not a lineage.
+    """
+    if not _LINEAGE.fullmatch(lineage):
+        raise ValueError(f"{lineage!r} is not a lineage such as '1' or '1/2.1.3'")
+    return tuple(tuple(map(int, part.split("."))) for part in lineage.split("/"))
+
+
+def sort_logs(headers: Iterable[SessionHeader]) -> list[int]:
+    """Return the places of the headers in the order of their files.
+
+    By lineage; those without one after them: no parent first, then by creation, then by id.
+    """
+
+    def key(numbered: tuple[int, SessionHeader]) -> tuple[object, ...]:
+        header = numbered[1]
+        if header.lineage is not None:
+            return (0, lineage_key(header.lineage))
+        return (1, header.parent_session is not None, header.created_at, header.id)
+
+    return [place for place, _ in sorted(enumerate(headers), key=key)]
+
+
+def _expand(record: dict[str, Any], name: str, number: int) -> list[SessionEvent]:
+    try:
+        return expand_row(record)
+    except MalformedRowError as error:
+        raise _malformed(record, name, number, error) from None
+
+
+def _malformed(
+    record: dict[str, Any], name: str, number: int, error: MalformedRowError
+) -> SessionLogError:
+    return SessionLogError(
+        name=name, line=number, what=f"a malformed {record['type']} row: {error}"
+    )
+
+
+def _header(raw: dict[str, Any], name: str, number: int) -> SessionHeader:
+    for complaint in _header_complaints(raw):
+        raise SessionLogError(
+            name=name,
+            line=number,
+            what=complaint,
+            why="The first record of a log is its header.",
+            hint="name a session log here, written by a version that this one knows",
+        )
+    return SessionHeader(
+        id=_text(raw, "id") or "",
+        created_at=_number(raw, "createdAt"),
+        cwd=_text(raw, "cwd"),
+        parent_session=_text(raw, "parentSession"),
+        seed_length=_number(raw, "seedLength"),
+        lineage=_text(raw, "lineage"),
+        version=raw.get("version", 0),
+        tokens="tokens" in raw,
+        raw=raw,
+    )
+
+
+def _header_complaints(raw: dict[str, Any]) -> Iterator[str]:
+    kind, version, lineage = raw.get("type"), raw.get("version", 0), raw.get("lineage")
+    if kind != "session":
+        yield f"the type of the header is {kind!r}, not 'session'"
+    if type(version) not in (int, float) or version not in VERSIONS:
+        yield f"the header has version {version!r}; known are 0 and 1"
+    if "tokens" in raw and (type(raw["tokens"]) is not int or raw["tokens"] != 1):
+        yield f"the header has tokens {raw['tokens']!r}; known is 1"
+    if "lineage" in raw and not (type(lineage) is str and _LINEAGE.fullmatch(lineage)):
+        yield f"the header has lineage {lineage!r}, which is not one such as '1' or '1/2.1.3'"
+
+
+def _text(raw: dict[str, Any], key: str) -> str | None:
+    value = raw.get(key)
+    return value if type(value) is str else None
+
+
+def _number(raw: dict[str, Any], key: str) -> float:
+    value = raw.get(key)
+    return value if type(value) is int or type(value) is float else 0
