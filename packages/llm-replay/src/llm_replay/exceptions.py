@@ -132,15 +132,16 @@ class UnknownSessionError(ReplayFault):
 
     kind = "unknown-session"
 
-    def __init__(self, *, session: str, lineage: str | None, recorded: int) -> None:
+    def __init__(self, *, session: str | None, lineage: str | None, recorded: int) -> None:
         self.session = session
         self.lineage = lineage
         self.recorded = recorded
-        called = repr(session) if lineage is None else f"{session!r} of lineage {lineage!r}"
+        called = "the anonymous session" if session is None else f"the session {session!r}"
+        called += "" if lineage is None else f" of lineage {lineage!r}"
         super().__init__(
             _text(
                 "",
-                f"the session {called} has no recorded script ({recorded} are recorded)",
+                f"{called} has no recorded script that is free ({recorded} recorded)",
                 "Each live session takes one script: that of its lineage, else the next in order.",
                 "a changed order of calls means that the scenario must be recorded again",
             )
@@ -212,6 +213,22 @@ class UnclaimedScriptError(ReplayError):
                 "",
                 "\n  ".join(["recorded model calls were never asked for", *lines]),
                 hint="find out why the run ended early, or record the scenario again",
+            )
+        )
+
+
+class VerdictError(ReplayError):
+    """A line of a verdict file is no fact."""
+
+    def __init__(self, *, file: str, line: int) -> None:
+        self.file = file
+        self.line = line
+        super().__init__(
+            _text(
+                f"{file}:{line}",
+                "this line of the verdict is no fact",
+                'Each whole line is a JSON object with "fact" in it, written at once.',
+                "compare what wrote it with verdict.schema.json of llm_replay",
             )
         )
 
