@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,29 +11,27 @@ from typing import Any, Protocol
 import pytest
 
 from acp_example.exceptions import ModelError
+from acp_example.llm import ModelRequest
 from acp_example.provider import ChatAdapter, Config
 
 KEY = "key-for-tests-only"
 
+_REQUEST: dict[str, Any] = {
+    "provider": "deepseek",
+    "model": "deepseek-chat",
+    "system": None,
+    "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
+    "tools": [],
+    "session_id": None,
+    "lineage": None,
+}
+
 Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
 
 
-@dataclass(frozen=True, kw_only=True)
-class ChatRequest:
-    """A model request with as little as a test needs."""
-
-    provider: str = "deepseek"
-    model: str = "deepseek-chat"
-    system: str | None = None
-    messages: Sequence[Mapping[str, Any]] = (
-        {"role": "user", "content": [{"type": "text", "text": "hi"}]},
-    )
-    tools: Sequence[Mapping[str, Any]] = ()
-    session_id: str | None = None
-    lineage: str | None = None
-    purpose: str = "turn"
-    reasoning_effort: str | None = None
-    tool_choice: str | None = None
+def chat_request(**fields: Any) -> ModelRequest:  # noqa: ANN401  the fields of a request
+    """Return a request with as little in it as a test needs."""
+    return ModelRequest(**{**_REQUEST, **fields})
 
 
 @dataclass(kw_only=True)
@@ -64,7 +62,7 @@ class Exchange(Protocol):
         self,
         answer: Answer,
         *,
-        request: ChatRequest = ...,
+        request: ModelRequest = ...,
         environment: Mapping[str, str] = ...,
         base_path: str = ...,
         **config: Any,  # noqa: ANN401  the keys of the plugin
@@ -119,14 +117,14 @@ def exchange() -> Exchange:
     def run(
         answer: Answer,
         *,
-        request: ChatRequest | None = None,
+        request: ModelRequest | None = None,
         environment: Mapping[str, str] | None = None,
         base_path: str = "",
         **config: Any,  # noqa: ANN401  the keys of the plugin
     ) -> Outcome:
         environment = {"DEEPSEEK_API_KEY": KEY} if environment is None else environment
         return asyncio.run(
-            _exchange(answer, request or ChatRequest(), environment, base_path, config)
+            _exchange(answer, request or chat_request(), environment, base_path, config)
         )
 
     return run
@@ -134,7 +132,7 @@ def exchange() -> Exchange:
 
 async def _exchange(
     answer: Answer,
-    request: ChatRequest,
+    request: ModelRequest,
     environment: Mapping[str, str],
     base_path: str,
     config: dict[str, Any],

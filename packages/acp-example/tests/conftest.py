@@ -5,6 +5,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from chat_server import exchange  # noqa: E402  found through the line above
+from chat_server import exchange
 
 __all__ = ["exchange"]

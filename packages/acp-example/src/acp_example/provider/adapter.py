@@ -11,9 +11,10 @@ from typing import Final
 import httpx
 
 from acp_example.exceptions import ModelError
+from acp_example.llm import ModelRequest
 from acp_example.provider.config import Config
 from acp_example.provider.failures import http_failure
-from acp_example.provider.request import Request, encode_body
+from acp_example.provider.request import encode_body
 from acp_example.provider.sse import DONE, read_payloads
 from acp_example.provider.translate import Translator
 from llm_replay.chunks import Chunk
@@ -47,7 +48,7 @@ class ChatAdapter:
         """Return the endpoint: the environment's where it names one, else the configured one."""
         return (self._override or self._config.base_url).rstrip("/")
 
-    async def stream(self, request: Request) -> AsyncGenerator[Chunk, None]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         """Yield the chunks of one answer.
 
         Raises:
@@ -77,7 +78,7 @@ class ChatAdapter:
         return httpx.create_ssl_context()
 
     @asynccontextmanager
-    async def _respond(self, request: Request) -> AsyncIterator[httpx.Response]:
+    async def _respond(self, request: ModelRequest) -> AsyncIterator[httpx.Response]:
         """Send a request and yield the answer's start, with httpx's errors in our words."""
         timeout = httpx.Timeout(self._config.idle_timeout_s, connect=self._config.connect_timeout_s)
         url = f"{self.base_url}/chat/completions"

@@ -2,34 +2,16 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
+from acp_example.llm import ModelRequest
 from acp_example.provider.config import Config, Model
 
 _TURNED_OFF: Final = "off"
 _OMITTED: Final = "[an image, left out: this model reads text only]"
 
 
-class Request(Protocol):
-    """What the adapter reads of a model request."""
-
-    @property
-    def model(self) -> str: ...
-    @property
-    def system(self) -> str | None: ...
-    @property
-    def messages(self) -> Sequence[Mapping[str, Any]]: ...
-    @property
-    def tools(self) -> Sequence[Mapping[str, Any]]: ...
-    @property
-    def purpose(self) -> str: ...
-    @property
-    def reasoning_effort(self) -> str | None: ...
-    @property
-    def tool_choice(self) -> str | None: ...
-
-
-def encode_body(request: Request, config: Config) -> bytes:
+def encode_body(request: ModelRequest, config: Config) -> bytes:
     """Return the request body as it goes over the wire.
 
     Half a surrogate pair has no UTF-8 form and becomes a question mark.
@@ -38,7 +20,7 @@ def encode_body(request: Request, config: Config) -> bytes:
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def chat_body(request: Request, config: Config) -> dict[str, Any]:
+def chat_body(request: ModelRequest, config: Config) -> dict[str, Any]:
     """Return the request body: the conversation, the tools and how to answer."""
     model = config.model_named(request.model)
     body: dict[str, Any] = {
@@ -58,7 +40,7 @@ def chat_body(request: Request, config: Config) -> dict[str, Any]:
 
 
 def chat_messages(
-    request: Request, *, model: Model, reasoning: bool = True
+    request: ModelRequest, *, model: Model, reasoning: bool = True
 ) -> list[dict[str, Any]]:
     """Return the conversation: the system prompt first, each result after its message's text."""
     images = "image" in model.input_modalities
@@ -146,7 +128,7 @@ def _tool(tool: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-def _first_step_choice(request: Request, config: Config) -> str | None:
+def _first_step_choice(request: ModelRequest, config: Config) -> str | None:
     """Return the configured choice where the user spoke last.
 
     A choice that forces a call must not outlive the first step: the turn would never end.
@@ -164,7 +146,7 @@ def _tool_choice(choice: str) -> str | dict[str, Any]:
     return {"type": "function", "function": {"name": choice}}
 
 
-def _effort(request: Request, *, model: Model, config: Config) -> dict[str, Any]:
+def _effort(request: ModelRequest, *, model: Model, config: Config) -> dict[str, Any]:
     effort = request.reasoning_effort
     if request.purpose != "turn" and model.reasoning_efforts:
         effort = _TURNED_OFF  # a summary needs no thoughts, and nobody would read them
