@@ -67,14 +67,14 @@ class ScriptError(ReplayError):
 class UnfinishedCallError(ScriptError):
     """A recorded model call has no closing finish chunk."""
 
-    def __init__(self, *, where: str, turn: object, step: object, why: str) -> None:
+    def __init__(self, *, where: str, turn: object, step: object, why: str, hint: str) -> None:
         self.turn = turn
         self.step = step
         super().__init__(
             where=where,
             what=f"the model call of turn {turn}, step {step} never finished",
             why=why,
-            hint='add replay.override.json with a "throw" or "hang" entry for this call',
+            hint=hint,
         )
 
 
