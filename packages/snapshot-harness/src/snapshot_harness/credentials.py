@@ -1,0 +1,80 @@
+"""What looks like a credential, or is one of this environment's. No I/O."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+_FORMATS: tuple[tuple[str, str], ...] = (
+    ("a private key", r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----"),
+    ("an API key", r"\bsk-(?:ant-|proj-|or-v1-|svcacct-)?[A-Za-z0-9_-]{20,}"),
+    ("a GitHub token", r"\b(?:gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,})"),
+    ("a GitLab token", r"\bglpat-[A-Za-z0-9_-]{20,}"),
+    ("an AWS access key id", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
+    ("a Google API key", r"\bAIza[A-Za-z0-9_-]{35}"),
+    ("a Slack token", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    ("a Hugging Face token", r"\bhf_[A-Za-z0-9]{30,}"),
+    ("an npm token", r"\bnpm_[A-Za-z0-9]{36}"),
+    ("a PyPI token", r"\bpypi-[A-Za-z0-9_-]{50,}"),
+    ("a Stripe key", r"\b[rs]k_live_[A-Za-z0-9]{20,}"),
+    ("a JSON web token", r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
+    (
+        "an authorization header",
+        r"(?i)\bauthorization\W{1,8}(?:bearer|basic)\s+[A-Za-z0-9+/=._~-]{16,}",
+    ),
+    ("a password in a URL", r"\b[a-z][a-z0-9+.-]*://[^\s/:@\"'\\]+:[^\s/:@\"'\\{}$<*]{6,}@"),
+)
+_PATTERN = re.compile("|".join(f"(?P<f{k}>{form})" for k, (_, form) in enumerate(_FORMATS)))
+_KEY_LIKE = re.compile(
+    r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTH)(?:_|$)",
+    re.IGNORECASE,
+)
+_MIN_VALUE = 16
+_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A credential: where it stands and what it is, never the thing itself."""
+
+    line: int
+    column: int
+    what: str
+
+
+def find_credentials(text: str, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Yield what looks like a credential, or equals the value of a key-like variable."""
+    for start, _, what in sorted(_spans(text, environ)):
+        line = text.count("\n", 0, start) + 1
+        column = start - (text.rfind("\n", 0, start) + 1) + 1
+        yield Finding(line=line, column=column, what=what)
+
+
+def redact(text: str, environ: Mapping[str, str]) -> str:
+    """Return `text` without credentials: for error texts and kept files."""
+    pieces = []
+    position = 0
+    for start, end, what in sorted(_spans(text, environ)):
+        if end <= position:
+            continue
+        pieces += [text[position : max(start, position)], f"[{what}]"]
+        position = end
+    return "".join([*pieces, text[position:]])
+
+
+def secret_values(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return the values of key-like variables that are long enough to be no accident."""
+    return {
+        value: name
+        for name, value in sorted(environ.items())
+        if len(value) >= _MIN_VALUE and _KEY_LIKE.search(name)
+    }
+
+
+def _spans(text: str, environ: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
+    for value, name in secret_values(environ).items():
+        start = text.find(value)
+        while start >= 0:
+            yield start, start + len(value), f"the value of {name}"
+            start = text.find(value, start + len(value))
+    for match in _PATTERN.finditer(text):
+        yield match.start(), match.end(), _FORMATS[int(str(match.lastgroup)[1:])][0]

@@ -1,0 +1,134 @@
+"""Ids that differ from run to run: finding them, and naming them by first sight. No I/O."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from snapshot_harness.rules import Identity
+
+ID_TOKEN = re.compile(r"\{\{(session|message|uuid|id):(\d+)\}\}")
+UUID = r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![0-9A-Fa-f])"
+CONTRACT_CALL = re.compile(r"(?:\d+(?:/\d+\.\d+\.\d+(?:\.\d+)?)*:)?\d+\.\d+\.\d+")
+"""A tool call's id as the contract spells it: a place, which never moves."""
+
+_SESSION_KEYS = frozenset({"sessionId", "parentSession"})
+_OTHER_KEYS = frozenset({"retryId", "terminalId"})
+_CALL_KEYS = frozenset({"toolCallId", "parentToolCallId"})
+_DISTINCTIVE = 8
+"""An id at least this long is also recognized inside other strings."""
+
+
+class Identities:
+    """The ids of one run, by kind.
+
+    Told every value that is output; model rows are input, and the ids in them
+    are the model's own: they never move.
+    """
+
+    def __init__(self, *, identity: Identity, chosen: Iterable[str] = ()) -> None:
+        self._merged = identity == "merged"
+        self._chosen = frozenset(chosen)
+        self._kinds: dict[str, str] = {}
+        self._ranks = {"session": 0, "message": 1, "id": 2}
+
+    def add_session(self, value: object) -> None:
+        """Take in the id of a session."""
+        self._add("session", value)
+
+    def collect(self, value: Any, *, event: str = "") -> None:  # noqa: ANN401  JSON
+        """Take in the ids of a value; `event` is the type of the record it belongs to."""
+        if isinstance(value, list):
+            for child in value:
+                self.collect(child, event=event)
+            return
+        if not isinstance(value, dict):
+            return
+        for key, child in value.items():
+            if not isinstance(child, str):
+                self.collect(child, event=event)
+            elif key in _SESSION_KEYS:
+                self._add("session", child)
+            elif key == "messageId" or (key == "id" and isinstance(value.get("role"), str)):
+                self._add("message", child)
+            elif key in _OTHER_KEYS or (key == "id" and event.startswith("approval/")):
+                self._add("id", child)
+            elif key in _CALL_KEYS and not self._merged:
+                self._add_call(child)
+
+    def pattern(self) -> re.Pattern[str]:
+        """Return the pattern that finds an id, or the token of one, inside a text."""
+        words = sorted(
+            (word for word in self._kinds if len(word) >= _DISTINCTIVE),
+            key=lambda word: (-len(word), word),
+        )
+        known = [rf"(?<![0-9A-Za-z]){re.escape(word)}(?![0-9A-Za-z])" for word in words]
+        return re.compile("|".join([*known, ID_TOKEN.pattern, UUID]))
+
+    def kind(self, value: str) -> str | None:
+        """Return the kind of a value that is an id as a whole."""
+        return self._kinds.get(value)
+
+    def is_chosen(self, value: str) -> bool:
+        """Tell whether the model chose this id."""
+        return value in self._chosen
+
+    def _add_call(self, value: str) -> None:
+        if CONTRACT_CALL.fullmatch(value) is None:
+            self._add("id", value)
+
+    def _add(self, kind: str, value: object) -> None:
+        if not isinstance(value, str) or not value or "{{" in value or value in self._chosen:
+            return
+        known = self._kinds.get(value)
+        if known is None or self._ranks[kind] < self._ranks[known]:
+            self._kinds[value] = kind
+
+
+class Names:
+    """Names ids in order of first sight: the same id always gets the same token."""
+
+    def __init__(self, identities: Identities, *, identity: Identity) -> None:
+        self._identities = identities
+        self._pattern = identities.pattern()
+        self._merged = identity == "merged"
+        self._tokens: dict[str, str] = {}
+        self._counts: dict[str, int] = {}
+
+    def in_text(self, text: str) -> str:
+        """Return `text` with every id in it as its token."""
+        return self._pattern.sub(self._match, text)
+
+    def whole(self, value: str) -> str | None:
+        """Return the token of a value that is an id as a whole, however short."""
+        kind = self._identities.kind(value)
+        return None if kind is None else self._name(kind, value)
+
+    def _match(self, match: re.Match[str]) -> str:
+        found = match[0]
+        if match[1] is not None:
+            return self._name(match[1], found)
+        if self._identities.is_chosen(found):
+            return found
+        return self._name(self._identities.kind(found) or "uuid", found)
+
+    def _name(self, kind: str, value: str) -> str:
+        if self._merged:
+            return "{{sessionId}}"
+        if value not in self._tokens:
+            self._counts[kind] = self._counts.get(kind, 0) + 1
+            self._tokens[value] = f"{{{{{kind}:{self._counts[kind]}}}}}"
+        return self._tokens[value]
+
+
+def tokens_in(text: str) -> Iterator[str]:
+    """Yield the numbered tokens of a text, in order."""
+    for match in ID_TOKEN.finditer(text):
+        yield match[0]
+
+
+def without_numbers(text: str) -> str:
+    """Return a text with the numbers of its tokens left out."""
+    return ID_TOKEN.sub(_kind_alone, text)
+
+
+_kind_alone: Callable[[re.Match[str]], str] = lambda match: f"{{{{{match[1]}}}}}"  # noqa: E731

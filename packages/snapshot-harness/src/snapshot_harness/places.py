@@ -1,0 +1,74 @@
+"""Where in a run a record stands: its turn and step, and what kind of record it is. No I/O."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from snapshot_harness.order import call_of
+
+_CALL_PLACE = re.compile(r"(?:.*:)?(\d+)\.(\d+)\.\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A turn and a step, as far as they are known."""
+
+    turn: int | None = None
+    step: int | None = None
+
+
+def log_places(events: Sequence[dict[str, Any]]) -> list[Place]:
+    """Return the place of the header, then of each event."""
+    turn: int | None = None
+    step: int | None = None
+    places = [Place()]
+    for event in events:
+        data = event.get("data")
+        if isinstance(data, dict):
+            own_turn, own_step = data.get("turn"), data.get("step")
+            if type(own_turn) is int:
+                step = None if own_turn != turn else step
+                turn = own_turn
+            if type(own_step) is int:
+                step = own_step
+        places.append(Place(turn, step))
+    return places
+
+
+def log_kind(event: dict[str, Any], place: Place) -> object:
+    """Return what stays the same of an event when its content changes."""
+    data = event.get("data")
+    chunk = data.get("chunk") if isinstance(data, dict) else None
+    part = (chunk.get("type"), chunk.get("index")) if isinstance(chunk, dict) else None
+    call = data.get("callId") if isinstance(data, dict) else None
+    return (event.get("type"), place, repr(part), call if isinstance(call, str) else None)
+
+
+def frame_places(frames: Sequence[dict[str, Any]]) -> list[Place]:
+    """Return the place of each frame: by its call, else by the prompts answered so far."""
+    turn: int | None = None
+    places = []
+    for frame in frames:
+        call = call_of(frame)
+        match = _CALL_PLACE.fullmatch(call[1]) if call is not None else None
+        if match is not None and ":" not in match[0]:
+            places.append(Place(int(match[1]), int(match[2])))
+            turn = int(match[1])
+            continue
+        if frame.get("method") == "session/update" and turn is None:
+            turn = 1
+        places.append(Place(turn))
+        result = frame.get("result")
+        if isinstance(result, dict) and "stopReason" in result:
+            turn = (turn or 1) + 1
+    return places
+
+
+def frame_kind(frame: dict[str, Any], place: Place) -> object:  # noqa: ARG001  the seam with log_kind
+    """Return what stays the same of a frame when its content changes."""
+    params = frame.get("params")
+    update = params.get("update") if isinstance(params, dict) else None
+    kind = update.get("sessionUpdate") if isinstance(update, dict) else None
+    answer = "id" in frame and "method" not in frame
+    return (repr(frame.get("method")), repr(kind), repr(call_of(frame)), answer)

@@ -1,0 +1,93 @@
+"""JSON by value, types strict: fingerprints, first differences, short pictures. No I/O."""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from snapshot_harness.identities import without_numbers
+
+ABSENT: Final = object()
+"""What stands where there is nothing."""
+
+_PLACEHOLDER = "{{fromRequest:"
+_LIVE = re.compile(r"\{\{fromRequest:.*?\}\}+")
+_WIDTH = 160
+
+
+def fingerprint(value: object) -> str:
+    """Return a text that is equal for equal values only: `1`, `1.0` and `true` differ.
+
+    The order of keys does not matter.
+    """
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+    except TypeError:  # a lone surrogate, or an integer above 64 bits
+        return json.dumps(value, sort_keys=True, separators=(",", ":"))
+
+
+def differences(
+    expected: Any,  # noqa: ANN401  JSON
+    actual: Any,  # noqa: ANN401  JSON
+    path: str = "",
+) -> Iterator[tuple[str, Any, Any]]:
+    """Yield each place where two values differ, the numbers of tokens aside."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        for key in [*expected, *(key for key in actual if key not in expected)]:
+            below = f"{path}.{key}" if path else key
+            yield from differences(expected.get(key, ABSENT), actual.get(key, ABSENT), below)
+    elif isinstance(expected, list) and isinstance(actual, list):
+        for place in range(max(len(expected), len(actual))):
+            left = expected[place] if place < len(expected) else ABSENT
+            right = actual[place] if place < len(actual) else ABSENT
+            yield from differences(left, right, f"{path}[{place}]")
+    elif not _same_leaf(expected, actual):
+        yield path, expected, actual
+
+
+def shown(value: object, other: object = ABSENT) -> str:
+    """Return a value on one short line, cut so that what differs from `other` is in sight."""
+    if value is ABSENT:
+        return "nothing"
+    text = value if isinstance(value, str) else fingerprint(value)
+    start = 0
+    if len(text) > _WIDTH and other is not ABSENT:
+        beside = other if isinstance(other, str) else fingerprint(other)
+        start = max(0, first_difference(text, beside) - _WIDTH // 3)
+    cut = text[start : start + _WIDTH]
+    picture = json.dumps(cut, ensure_ascii=False) if isinstance(value, str) else cut
+    picture = picture.encode(errors="backslashreplace").decode()
+    before = f"… {start} characters, then " if start else ""
+    left = len(text) - start - len(cut)
+    return before + picture + (f" … and {left} more characters" if left else "")
+
+
+def first_difference(left: str, right: str) -> int:
+    """Return the index of the first character that differs, by halving."""
+    low, high = 0, min(len(left), len(right))
+    if left[:high] == right[:high]:
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if left[low:middle] == right[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def _same_leaf(expected: object, actual: object) -> bool:
+    if type(expected) is not type(actual):
+        return False
+    if isinstance(expected, str) and isinstance(actual, str):
+        left, right = without_numbers(expected), without_numbers(actual)
+        return left == right or (_PLACEHOLDER in expected and _fits(expected, actual))
+    return expected is actual or expected == actual
+
+
+def _fits(expected: str, actual: str) -> bool:
+    """Tell whether a text with placeholders may have become `actual`."""
+    parts = [re.escape(part) for part in _LIVE.split(expected)]
+    return re.fullmatch(".*?".join(parts), actual, re.DOTALL) is not None
