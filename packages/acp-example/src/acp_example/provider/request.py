@@ -100,7 +100,8 @@ def _content(blocks: Sequence[Mapping[str, Any]], *, images: bool) -> str | list
 def _part(block: Mapping[str, Any]) -> dict[str, Any]:
     if block["type"] != "image":
         return {"type": "text", "text": block.get("text", "")}
-    url = f"data:{block['mimeType']};base64,{block['data']}"
+    picture = block["attachment"]
+    url = f"data:{picture['mimeType']};base64,{picture['data']}"
     return {"type": "image_url", "image_url": {"url": url}}
 
 

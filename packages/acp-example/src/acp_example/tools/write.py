@@ -1,0 +1,62 @@
+"""The tool that writes a whole file."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from acp_example.tools import Diff, ToolContext, ToolResult, ToolSpec
+from acp_example.tools.files import check_file, replace_file
+from acp_example.tools.schema import name, object_of, string, text_of
+
+
+def _title(given: Mapping[str, Any]) -> str:
+    return f"Write {text_of(given, 'path', 'a file')}"
+
+
+def _locations(given: Mapping[str, Any]) -> list[str]:
+    path = text_of(given, "path")
+    return [path] if path else []
+
+
+class Write:
+    """Creates a file, or replaces what is in it."""
+
+    spec = ToolSpec(
+        name="write",
+        description=(
+            "Write a whole file, replacing what was there. Missing directories are made. "
+            "To change a part of a file, use edit."
+        ),
+        schema=object_of(
+            {
+                "path": name("The file, relative to the working directory or absolute."),
+                "content": string("All of the file's text."),
+            },
+            required=["path", "content"],
+        ),
+        kind="edit",
+        mode="exclusive",
+        path_policy="write",
+        timeout_s=30,
+        annotations={"destructiveHint": True, "idempotentHint": True},
+        title=_title,
+        locations=_locations,
+    )
+
+    async def run(self, arguments: Mapping[str, Any], context: ToolContext) -> ToolResult:
+        """Write the file."""
+        content: str = arguments["content"]
+        path = context.policy.resolve(arguments["path"], access="write")
+        shown = context.policy.display(path)
+        old = None
+        if path.exists():
+            check_file(path, shown)
+            old = path.read_bytes().decode("utf-8", "replace")
+        replace_file(path, content, shown)
+        context.read_files.add(path)
+        size = len(content.encode())
+        done = "Created" if old is None else "Replaced"
+        return ToolResult(
+            text=f"{done} {shown} ({size} bytes)",
+            diffs=[Diff(path=str(path), old=old, new=content)],
+            details={"path": shown, "bytes": size},
+        )
