@@ -67,15 +67,15 @@ def fetch_weights(cache: Path) -> Path:
     return weights
 
 
-def check_sum(path: Path, expected: str = WEIGHTS_SHA256) -> None:
+def check_sum(path: Path) -> None:
     """Refuse a file that is not, byte for byte, the one that this was built with."""
     with path.open("rb") as file:
         actual = hashlib.file_digest(file, "sha256").hexdigest()
-    if actual != expected:
+    if actual != WEIGHTS_SHA256:
         raise LocalModelError(
             where=path,
             what="its checksum is wrong, so it is not used",
-            why=f"expected sha256 {expected}\nactual   sha256 {actual}",
+            why=f"expected sha256 {WEIGHTS_SHA256}\nactual   sha256 {actual}",
             hint="remove the file and run this again to fetch it anew",
         )
 
