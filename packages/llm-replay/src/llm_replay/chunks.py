@@ -155,3 +155,9 @@ DELTA_FIELDS = {
     "tool-call-delta": "argumentsDelta",
 }
 """Which field of a delta carries the piece of its block's text."""
+
+PARTIAL: tuple[Chunk, ...] = (
+    {"type": "block-start", "index": 0, "blockType": "text"},
+    {"type": "text-delta", "index": 0, "text": "partial"},
+)
+"""What a hang serves that has no chunks of its own."""

@@ -21,8 +21,9 @@ Purpose = Literal["turn", "compaction"]
 class DerivedCall:
     """A call of a log, in its place; `entry` is `None` for a hole, and `problem` says why.
 
-    `positions` are the indexes of its `assistant/chunk` events, `summary` that of the
-    `compaction/summary` it was derived from. `announced`: the log has its `llm/call`.
+    `place` is the index of the event it begins with, `positions` are those of its
+    `assistant/chunk` events, `summary` is that of the `compaction/summary` it was derived
+    from. `announced`: the log has its `llm/call`.
     """
 
     call: int
@@ -30,6 +31,7 @@ class DerivedCall:
     step: Any
     purpose: Purpose
     entry: ReplayEntry | None
+    place: int
     positions: tuple[int, ...] = ()
     summary: int | None = None
     announced: bool = False
@@ -93,6 +95,7 @@ class _Open:
 
     turn: Any
     step: Any
+    place: int
     purpose: Purpose = "turn"
     announced: bool = False
     chunks: list[Any] = field(default_factory=list)
@@ -144,7 +147,7 @@ class _Derivation:
             return
         call = self._open
         if call is None or call.turn != turn or call.step != step:
-            call = self._begin(turn, step)
+            call = self._begin(index, turn, step)
         call.chunks.append(chunk)
         call.positions.append(index)
         if finished:
@@ -155,21 +158,25 @@ class _Derivation:
             return
         call = self._open
         if call is None or call.turn != data["turn"] or call.step != data["step"]:
-            call = self._begin(data["turn"], data["step"])
+            call = self._begin(index + skip, data["turn"], data["step"])
         call.chunks += chunks[skip:]
         call.positions += range(index + skip, index + len(chunks))
 
-    def _begin(self, turn: Any, step: Any) -> _Open:  # noqa: ANN401  any JSON
+    def _begin(self, index: int, turn: Any, step: Any) -> _Open:  # noqa: ANN401  any JSON
         """Open a call that the log did not announce."""
         self._leave("chunks of another step follow")
-        self._open = _Open(turn=turn, step=step)
+        self._open = _Open(turn=turn, step=step, place=index)
         return self._open
 
-    def _asked(self, _: int, data: dict[str, Any]) -> None:
+    def _asked(self, index: int, data: dict[str, Any]) -> None:
         self._leave("the next call follows")
         purpose: Purpose = "compaction" if data.get("purpose") == "compaction" else "turn"
         self._open = _Open(
-            turn=data.get("turn"), step=data.get("step"), purpose=purpose, announced=True
+            turn=data.get("turn"),
+            step=data.get("step"),
+            place=index,
+            purpose=purpose,
+            announced=True,
         )
 
     def _message(self, _: int, data: dict[str, Any]) -> None:
@@ -194,7 +201,8 @@ class _Derivation:
             return
         if call is None:
             self._leave("a compaction follows")
-            call = _Open(turn=data.get("turn"), step=data.get("step"), purpose="compaction")
+            turn, step = data.get("turn"), data.get("step")
+            call = _Open(turn=turn, step=step, place=index, purpose="compaction")
         call.positions = []
         output = data.get("rawOutput")
         if type(output) is list and all(type(block) is dict for block in output):
@@ -224,7 +232,7 @@ class _Derivation:
 
     def _malformed(self, index: int) -> None:
         self._leave("a record that can't be read follows")
-        call = _Open(turn=None, step=None, positions=[index])
+        call = _Open(turn=None, step=None, place=index)
         self._close(call, None, problem="this assistant/chunk has no turn, step and chunk")
 
     def _end(self) -> None:
@@ -260,6 +268,7 @@ class _Derivation:
                 step=call.step,
                 purpose=call.purpose,
                 entry=entry,
+                place=call.place,
                 positions=tuple(call.positions),
                 summary=summary,
                 announced=call.announced,

@@ -217,6 +217,21 @@ class UnclaimedScriptError(ReplayError):
         )
 
 
+class RequestError(ReplayError):
+    """A request that no runtime should make; every problem of it is told at once."""
+
+    def __init__(self, *, number: int, problems: Sequence[str]) -> None:
+        self.number = number
+        self.problems = tuple(problems)
+        super().__init__(
+            _text(
+                f"request {number}",
+                "\n  ".join(["the runtime asked the model for something odd", *problems]),
+                hint="repair the runtime; if the test means it, see the README on requests",
+            )
+        )
+
+
 class VerdictError(ReplayError):
     """A line of a verdict file is no fact."""
 

@@ -135,11 +135,11 @@ def _int_as_orjson(text: str) -> int | float:
 
 
 def _refuse(line: bytes, name: str, number: int | None) -> NoReturn:
-    """Raise the error that says most about a line that is not JSON."""
-    column, what, hint = _complaint(line)
+    """Raise the error that says most about a text that is not JSON."""
+    row, column, what, hint = _complaint(line)
     raise SessionLogError(
         name=name,
-        line=number,
+        line=number or row,
         column=column,
         what=what,
         why="" if line.endswith(b"\n") else "The file ends in this line; it may have been cut off.",
@@ -147,26 +147,32 @@ def _refuse(line: bytes, name: str, number: int | None) -> NoReturn:
     )
 
 
-def _complaint(line: bytes) -> tuple[int, str, str]:
-    """Return column, what and hint for a line that is not JSON."""
+def _complaint(line: bytes) -> tuple[int, int, str, str]:
+    """Return row, column, what and hint for a text that is not JSON."""
     if line.startswith(_BOM):
-        return 1, "a byte-order mark", "save the file as UTF-8 without one"
+        return 1, 1, "a byte-order mark", "save the file as UTF-8 without one"
     if line.startswith(_CONFLICT_MARKS):
-        return 1, "a merge-conflict marker", "resolve the conflict, or refresh the scenario"
+        return 1, 1, "a merge-conflict marker", "resolve the conflict, or refresh the scenario"
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        column = len(line[: error.start].decode()) + 1
-        return column, "these bytes are not UTF-8", "record the scenario again"
+        before = line[: error.start].decode().rpartition("\n")[2]
+        row = line.count(b"\n", 0, error.start) + 1
+        return row, len(before) + 1, "these bytes are not UTF-8", "record the scenario again"
+    found = _json_error(line, text)
+    return found.lineno, found.colno, f"this is not JSON: {found.msg}", ""
+
+
+def _json_error(line: bytes, text: str) -> json.JSONDecodeError:
+    """Return what is wrong with a text, lone surrogates apart."""
+    found = json.JSONDecodeError("a number out of range, or nested too deeply", text, 0)
     try:
-        orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        column, what = error.colno, error.msg
-    if _SURROGATE_ESCAPE.search(line):  # not what orjson stumbled over
-        try:
+        if _SURROGATE_ESCAPE.search(line):  # orjson stumbles over these first
             json.loads(text)
-        except json.JSONDecodeError as error:
-            column, what = error.colno, error.msg
-        except RecursionError:
-            column, what = 1, "it is nested too deeply"
-    return column, f"this line is not JSON: {what}", ""
+        else:
+            orjson.loads(line)
+    except json.JSONDecodeError as error:
+        found = error
+    except RecursionError:
+        pass
+    return found

@@ -35,10 +35,10 @@ class SessionHeader:
     """
 
     id: str
-    created_at: float
+    created_at: int
     cwd: str | None
     parent_session: str | None
-    seed_length: float
+    seed_length: int
     lineage: str | None
     version: int
     tokens: bool
@@ -232,6 +232,6 @@ def _text(raw: dict[str, Any], key: str) -> str | None:
     return value if type(value) is str else None
 
 
-def _number(raw: dict[str, Any], key: str) -> float:
+def _number(raw: dict[str, Any], key: str) -> Any:  # noqa: ANN401  an integer unless the file says a fraction
     value = raw.get(key)
-    return value if type(value) is int or type(value) is float else 0
+    return value if type(value) in (int, float) else 0

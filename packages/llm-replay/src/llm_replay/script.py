@@ -1,0 +1,213 @@
+"""Session logs and their override to scripts: which call is answered how.
+
+Reads the files that it is told, and nothing else.
+"""
+
+import os
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from llm_replay.config import PathText, ReplayConfig
+from llm_replay.derive import DerivedCall, ReplayEntry, derive_calls, derive_replay_script
+from llm_replay.exceptions import OverrideError, Problem, ScriptError
+from llm_replay.override import Replacement, SessionOverride, apply_override, parse_override
+from llm_replay.session_log import (
+    SessionHeader,
+    checked_records,
+    lineage_key,
+    open_log,
+    read_session_log,
+    sort_logs,
+)
+from llm_replay.tokens import check_tokens
+
+__all__ = [
+    "DerivedCall",
+    "ReplayEntry",
+    "SessionScript",
+    "derive_calls",
+    "derive_replay_script",
+    "load_replay_script",
+    "load_session_scripts",
+    "read_calls",
+    "sort_logs",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionScript:
+    """One session's calls in order.
+
+    `index` is the place of its `file` among the files, the primary's being 0. `tokens` says
+    that derived entries hold served tokens; entries whose places are in `overridden` are
+    hand-written.
+    """
+
+    recorded_id: str
+    created_at: int
+    entries: list[ReplayEntry]
+    primary: bool
+    index: int = 0
+    file: str = ""
+    lineage: str | None = None
+    tokens: bool = False
+    overridden: frozenset[int] = frozenset()
+
+
+def load_session_scripts(config: ReplayConfig) -> list[SessionScript]:
+    """Return the scripts of all sessions in the order in which live sessions take them.
+
+    The primary comes first; the others follow by lineage if all have one, else by the time
+    they were created, and in the order of their files where that is equal.
+
+    Raises:
+        ReplayError: A file is missing, can't be read, or says something impossible.
+    """
+    files = [config.file, *config.child_files]
+    overrides = _read_override(config.override_file, len(files))
+    primary, *children = (
+        _load(index, file, overrides.get(index), config.override_file)
+        for index, file in enumerate(files)
+    )
+    if all(child.lineage is not None for child in children):
+        children.sort(key=lambda child: lineage_key(child.lineage or ""))
+    else:
+        children.sort(key=lambda child: child.created_at)
+    return [primary, *children]
+
+
+def load_replay_script(config: ReplayConfig) -> list[ReplayEntry]:
+    """Return the entries of the primary session alone.
+
+    Raises:
+        ReplayError: A file is missing, can't be read, or says something impossible.
+    """
+    override = _read_override(config.override_file, None).get(0)
+    return _load(0, config.file, override, config.override_file).entries
+
+
+def read_calls(path: PathText, *, whole: bool = True) -> tuple[SessionHeader, list[DerivedCall]]:
+    """Read the header and the calls of a log, keeping nothing else of it.
+
+    A log is far larger than its chunks. `whole` takes an inherited prefix for the session's
+    own, as the reference does with a primary.
+
+    Raises:
+        SessionLogError: A line is not what a log may contain.
+        ScriptError: There is no such file, or it can't be read.
+    """
+    name = os.fspath(path)
+    try:
+        with Path(path).open("rb") as lines:
+            header, records = open_log(lines, name)
+            seed_length = 0 if whole else header.seed_length
+            return header, derive_calls(checked_records(records, name), seed_length=seed_length)
+    except OSError as error:
+        raise _unreadable(name, error) from None
+
+
+def _load(
+    index: int,
+    file: PathText | None,
+    override: SessionOverride | None,
+    override_file: PathText | None,
+) -> SessionScript:
+    name = "" if file is None else os.fspath(file)
+    if isinstance(override, Replacement):
+        header = _header_if_there(name)
+        return _script(index, name, header, override.entries, range(len(override.entries)))
+    if not name:
+        raise ScriptError(
+            where="llm-replay",
+            what="no session log is named",
+            hint="set DSH_SNAPSHOT_FILE, or file in the configuration",
+        )
+    header, calls = read_calls(name, whole=index == 0)
+    where = "" if override_file is None else os.fspath(override_file)
+    entries = apply_override(calls, override, where=where)
+    patched = override.by_place.keys() if override else ()
+    _refuse_holes(name, calls, patched)
+    if header.tokens:
+        _refuse_lawless(name, [call for call in calls if call.call - 1 not in patched])
+    return _script(index, name, header, [entry or {} for entry in entries], patched)
+
+
+def _script(
+    index: int,
+    name: str,
+    header: SessionHeader | None,
+    entries: list[ReplayEntry],
+    overridden: Iterable[int],
+) -> SessionScript:
+    return SessionScript(
+        recorded_id=header.id if header else "",
+        created_at=header.created_at if header else 0,
+        entries=entries,
+        primary=index == 0,
+        index=index,
+        file=name,
+        lineage=header.lineage if header else None,
+        tokens=header.tokens if header else False,
+        overridden=frozenset(overridden),
+    )
+
+
+def _header_if_there(name: str) -> SessionHeader | None:
+    """Read the header of a log that need not exist, because its script is replaced."""
+    if not name or not Path(name).exists():
+        return None
+    try:
+        with Path(name).open("rb") as lines:
+            return open_log(lines, name)[0]
+    except OSError as error:
+        raise _unreadable(name, error) from None
+
+
+def _refuse_holes(name: str, calls: Sequence[DerivedCall], patched: Collection[int]) -> None:
+    """Refuse the first call that can't be derived.
+
+    A patch fills a hole that an `llm/call` announced. Otherwise where a call begins and
+    ends is a guess, and so is every later place.
+    """
+    for place, call in enumerate(calls):
+        if call.entry is None and not (call.announced and place in patched):
+            raise call.error(_line_of(name, call.place))
+
+
+def _refuse_lawless(name: str, calls: Iterable[DerivedCall]) -> None:
+    """Refuse model rows of a normalized log that can't have come from normalizing."""
+    for call in calls:
+        chunks = call.entry["chunks"] if call.entry else []
+        for place, what in check_tokens(chunks):
+            position = call.positions[place] if place < len(call.positions) else call.place
+            raise ScriptError(
+                where=_line_of(name, position),
+                what=what,
+                why="In a log with tokens: 1, every {{ of a model row begins a served token.",
+                hint="write {{lit}} for two braces that the model said",
+            )
+
+
+def _line_of(name: str, place: int) -> str:
+    """Find the line that an event came from: reading keeps no numbers, errors can wait."""
+    log = read_session_log(Path(name).read_bytes(), name=name)
+    return f"{name}:{log.lines[place]}"
+
+
+def _unreadable(name: str, error: OSError) -> ScriptError:
+    if isinstance(error, FileNotFoundError):
+        return ScriptError(where=name, what="there is no such file", hint="record the scenario")
+    return ScriptError(where=name, what=f"this file can't be read: {error.strerror}")
+
+
+def _read_override(file: PathText | None, sessions: int | None) -> dict[int, SessionOverride]:
+    if file is None:
+        return {}
+    name = os.fspath(file)
+    try:
+        data = Path(name).read_bytes()
+    except OSError as error:
+        problem = Problem("", f"this file can't be read: {error.strerror}")
+        raise OverrideError(where=name, problems=[problem]) from None
+    return parse_override(data, where=name, sessions=sessions)
