@@ -1,1 +1,40 @@
-"""Replay recorded model streams from session logs, in place of a live model."""
+"""Replay recorded model streams from session logs, in place of a live model.
+
+- A runtime of your own: `install_llm_replay(runtime, ReplayConfig(file=…))`; what it must offer
+  is in `llm_replay.seam`.
+- A plugin of an agent: `llm_replay.plugin`.
+- Tests inside one process: `scripted(say("Hello"))`, or the fixture `scripted_model`.
+- Logs and scripts: `load_session_scripts`, `parse_session_log`; on the command line `llm-replay`.
+
+Each name is imported when it is first used, so that a program pays for what it needs; the stub
+beside this file tells type checkers where they are.
+"""
+
+from importlib import import_module
+
+_HOMES = {
+    "config": ("ReplayConfig", "ReplayModelConfig", "ReplayProviderConfig"),
+    "replay": ("ReplayHandle", "install_llm_replay"),
+    "requests": ("RecordedRequest",),
+    "rounds": ("Block", "call", "error", "fail", "hang", "raw", "round_", "say", "think"),
+    "scripted": ("ScriptedModel", "scripted"),
+    "seam": ("ModelInfo", "ProviderAdapter", "RetryPolicy", "Runtime", "StreamHandler"),
+    "verdict": ("VERDICT_SCHEMA", "VerdictFile", "VerdictWriter", "read_verdict"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted(_HOME_OF)  # noqa: PLE0605  a list of strings, written once
+
+
+def __getattr__(name: str) -> object:
+    """Import a public name when it is first asked for."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, imported or not."""
+    return sorted({*globals(), *__all__})

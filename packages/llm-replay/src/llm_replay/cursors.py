@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from llm_replay.claims import Claims
-from llm_replay.exceptions import ReplayExhaustedError, UnknownSessionError
+from llm_replay.exceptions import ReplayExhaustedError, TwoStreamsError, UnknownSessionError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +19,14 @@ class Track:
 
 @dataclass(slots=True)
 class Cursor:
-    """How far one live session has come in its script: `call` counts from 1."""
+    """How far one live session has come in its script, and whether it is reading just now.
+
+    `call` is the number of the last call that was asked for, from 1.
+    """
 
     track: Track
     call: int
+    reading: bool = False
 
     def advance(self) -> int:
         """Move to the next call and return its number.
@@ -34,6 +38,20 @@ class Cursor:
             raise ReplayExhaustedError(file=self.track.file, calls=self.track.calls)
         self.call += 1
         return self.call
+
+    def open(self, call: int) -> None:
+        """Begin to read a stream.
+
+        Raises:
+            TwoStreamsError: The session is reading another one.
+        """
+        if self.reading:
+            raise TwoStreamsError(file=self.track.file, call=call)
+        self.reading = True
+
+    def close(self) -> None:
+        """Stop reading."""
+        self.reading = False
 
 
 class Cursors:

@@ -7,6 +7,7 @@ language can write them too.
 import json
 import os
 import secrets
+import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,13 +37,15 @@ class VerdictFile:
 class VerdictWriter:
     """Write the facts of one installation; without a directory, write nothing.
 
-    Each fact is one unbuffered write, so that a process that is killed leaves the truth.
+    Each fact is one unbuffered write, so that a process that is killed leaves the truth. The
+    file stays open as long as a stream may have something to tell.
     """
 
     def __init__(self, directory: Path | None) -> None:
         self._file = -1
         if directory is not None:
             self._file = _create(directory)
+            weakref.finalize(self, os.close, self._file)
 
     def installed(self, scripts: Sequence[tuple[str, int]]) -> None:
         """Tell which scripts there are: the base name of each file, and its number of calls."""
@@ -76,12 +79,6 @@ class VerdictWriter:
         if call is not None:
             fact["call"] = call
         self._write({**fact, "message": message})
-
-    def close(self) -> None:
-        """Write no more."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
 
     def _write(self, fact: Fact) -> None:
         if self._file >= 0:

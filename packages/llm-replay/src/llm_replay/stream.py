@@ -1,0 +1,119 @@
+"""The stream of one call: its chunks, then its end, its throw or its hang."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from llm_replay.chunks import PARTIAL, Chunk
+from llm_replay.cursors import Cursor
+from llm_replay.exceptions import RecordedFailureError, ReplayError, ReplayFault, TwoStreamsError
+from llm_replay.verdict import VerdictWriter
+
+BURST = 64
+"""How many chunks are served before everybody else gets a turn."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)
+class ServedCall:
+    """One call that was asked for, on its way to its consumer.
+
+    `prepare` returns the entry as it is served. `pause` tells, where replay is paced, how many
+    seconds to wait before the chunk at a position.
+    """
+
+    cursor: Cursor
+    call: int
+    verdict: VerdictWriter
+    prepare: Callable[[], Awaitable[dict[str, Any]]]
+    pause: Callable[[int], float] | None
+    on_fault: Callable[[ReplayFault, int, int], None]
+    started: bool = False
+    told: bool = False
+
+    def served(self) -> None:
+        """Tell, once, that nothing of this call is left to be served."""
+        if not self.told:
+            self.told = True
+            self.verdict.served(self.cursor.track.index, self.call)
+
+    async def stream(self) -> AsyncGenerator[Chunk, None]:
+        """Serve the entry; a fault is told before it is raised, a cancellation passes through."""
+        cursor = self.cursor
+        self.started = True
+        try:
+            cursor.open(self.call)
+        except TwoStreamsError as fault:
+            self.told = True
+            self._fault(fault)
+            raise
+        try:
+            entry = await self._prepared()
+            chunks = entry.get("chunks", PARTIAL)
+            last = len(chunks) - 1 if entry["kind"] == "chunks" else None
+            for start, end in self._bursts(len(chunks)):
+                await asyncio.sleep(self.pause(start) if self.pause else 0)
+                if start == last:
+                    self.served()
+                cancelling = _cancelling()
+                for chunk in chunks[start:end]:
+                    if cancelling():  # a cancellation lands at the next await: here it is
+                        await asyncio.sleep(0)
+                    yield chunk
+            await self._end(entry)
+        except ReplayError:
+            self.told = True  # a fault, which is no service
+            raise
+        finally:
+            cursor.close()
+            self.served()
+
+    def _bursts(self, length: int) -> Iterable[tuple[int, int]]:
+        """Cut the chunks where others get a turn; the last chunk is always a piece of its own."""
+        if self.pause is not None:
+            return pairwise(range(length + 1))
+        return pairwise([*range(0, length - 1, BURST), *range(max(length - 1, 0), length + 1)])
+
+    async def _prepared(self) -> dict[str, Any]:
+        try:
+            return await self.prepare()
+        except ReplayFault as fault:
+            self._fault(fault)
+            raise
+
+    def _fault(self, fault: ReplayFault) -> None:
+        self.on_fault(fault, self.cursor.track.index, self.call)
+
+    async def _end(self, entry: dict[str, Any]) -> None:
+        match entry["kind"]:
+            case "throw":
+                self.served()
+                raise RecordedFailureError(message=entry["message"], code=entry["code"])
+            case "hang":
+                if "readyFile" in entry:
+                    _touch(Path(entry["readyFile"]))
+                self.verdict.hanging(self.cursor.track.index, self.call)
+                await asyncio.get_running_loop().create_future()
+            case _:
+                await asyncio.sleep(0)
+
+
+async def failing(error: ReplayError) -> AsyncGenerator[Chunk, None]:
+    """Return a stream that raises `error` when it is read."""
+    yield _raise(error)
+
+
+def _raise(error: ReplayError) -> Chunk:
+    raise error
+
+
+def _cancelling() -> Callable[[], int]:
+    task = asyncio.current_task()
+    return task.cancelling if task is not None else int
+
+
+def _touch(path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.touch()
