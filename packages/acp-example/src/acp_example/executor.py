@@ -79,6 +79,9 @@ class ShellExecutor:
     ) -> Execution:
         """Run a command to its end; whatever happens, nothing of its group is left.
 
+        Cancelled, it stops the command and still returns what that wrote: the caller knows
+        that it was cancelled, and the output is worth keeping.
+
         Raises:
             ToolError: It ran longer than `timeout_s` (TIMEOUT), or no shell could be started.
         """
@@ -87,6 +90,8 @@ class ShellExecutor:
             async with asyncio.timeout(timeout_s):
                 await running.exited.wait()
             await running.drain(self._config.grace_s)
+        except asyncio.CancelledError:
+            await running.kill()
         except TimeoutError:
             raise ToolError(
                 "TIMEOUT", f"the command was stopped after {timeout_s:g} s{running.so_far()}"
@@ -148,8 +153,9 @@ class _Running(asyncio.SubprocessProtocol):
         """Kill the whole group, close the pipes and wait for the shell's end."""
         with suppress(ProcessLookupError, PermissionError):  # macOS says so of a dead group
             os.killpg(self._transport.get_pid(), signal.SIGKILL)
-        self._transport.close()
+        # Closing first would reap the shell behind the back of asyncio's own watcher.
         await self.exited.wait()
+        self._transport.close()
 
     def execution(self) -> Execution:
         """Return how the command ended."""

@@ -2,12 +2,13 @@
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from acp_example.exceptions import ToolError
+from acp_example.tools import ToolContext
 
 TEXT_LIMIT: Final = 16 * 1024 * 1024
 
@@ -24,6 +25,21 @@ def check_file(path: Path, shown: str) -> os.stat_result:
     if not stat.S_ISREG(status.st_mode):
         raise ToolError("NOT_A_FILE", f"{shown!r} is {_kind(status.st_mode)}")
     return status
+
+
+def directory(given: Mapping[str, Any], context: ToolContext) -> Path:
+    """Return the directory that a search starts in.
+
+    Raises:
+        ToolError: There is none (PATH_NOT_FOUND), or it is a file (NOT_A_DIRECTORY).
+    """
+    root = context.policy.resolve(given.get("path", "."), access="read")
+    shown = context.policy.display(root)
+    with reported(shown):
+        root.stat()
+    if not root.is_dir():
+        raise ToolError("NOT_A_DIRECTORY", f"{shown!r} is a file")
+    return root
 
 
 def read_text(path: Path, shown: str) -> str:

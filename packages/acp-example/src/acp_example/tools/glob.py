@@ -2,13 +2,11 @@
 
 import asyncio
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from acp_example.bounds import Limit, cut_end
-from acp_example.exceptions import ToolError
 from acp_example.tools import ToolContext, ToolResult, ToolSpec
-from acp_example.tools.files import reported
+from acp_example.tools.files import directory
 from acp_example.tools.patterns import Pattern, compile_pattern
 from acp_example.tools.schema import integer, name, object_of, text_of
 from acp_example.tools.walk import Walk
@@ -67,21 +65,6 @@ class Glob:
         if walk.stopped and len(found) <= limit:
             notices.append("the directory is too large to be searched whole; narrow the path")
         return listing(shown, nothing="no file matches", notices=notices)
-
-
-def directory(given: Mapping[str, Any], context: ToolContext) -> Path:
-    """Return the directory that a search starts in.
-
-    Raises:
-        ToolError: There is none (PATH_NOT_FOUND), or it is a file (NOT_A_DIRECTORY).
-    """
-    root = context.policy.resolve(given.get("path", "."), access="read")
-    shown = context.policy.display(root)
-    with reported(shown):
-        root.stat()
-    if not root.is_dir():
-        raise ToolError("NOT_A_DIRECTORY", f"{shown!r} is a file")
-    return root
 
 
 def listing(lines: list[str], *, nothing: str, notices: list[str]) -> ToolResult:
