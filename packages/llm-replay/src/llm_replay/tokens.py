@@ -94,7 +94,16 @@ def serve_chunks(chunks: Iterable[Any], roots: Roots) -> list[Any]:
     Raises:
         UnresolvedRootError: A token stands for a directory this process doesn't know.
     """
-    return _change_chunks(chunks, lambda pieces: [_serve_text(piece, roots) for piece in pieces])
+    return _change_chunks(chunks, lambda pieces: [serve_text(piece, roots) for piece in pieces])
+
+
+def serve_text(text: str, roots: Roots) -> str:
+    """Put back what the tokens in one text stand for; what was put back is not looked at again.
+
+    Raises:
+        UnresolvedRootError: A token stands for a directory this process doesn't know.
+    """
+    return _TOKEN.sub(lambda match: roots.value_of(match.group()), text) if "{{" in text else text
 
 
 def normalize_value(value: Any, roots: Roots) -> Any:  # noqa: ANN401  JSON
@@ -108,7 +117,7 @@ def serve_value(value: Any, roots: Roots) -> Any:  # noqa: ANN401  JSON
     Raises:
         UnresolvedRootError: A token stands for a directory this process doesn't know.
     """
-    return map_strings(value, lambda text: _serve_text(text, roots))
+    return map_strings(value, lambda text: serve_text(text, roots))
 
 
 def check_tokens(chunks: Sequence[Any]) -> list[tuple[int, str]]:
@@ -168,10 +177,6 @@ def _normalize_pieces(pieces: Sequence[str], roots: Roots) -> list[str]:
         done = max(done, end)
         changed.append("".join(parts))
     return changed
-
-
-def _serve_text(text: str, roots: Roots) -> str:
-    return _TOKEN.sub(lambda match: roots.value_of(match.group()), text) if "{{" in text else text
 
 
 def _text_problems(joined: str, starts: Sequence[int]) -> Iterator[tuple[int, str]]:

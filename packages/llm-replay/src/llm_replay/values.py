@@ -1,6 +1,6 @@
 """Walking any JSON value, however deeply it is nested. No I/O."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 
@@ -22,14 +22,18 @@ def map_strings(value: Any, change: Callable[[str], str]) -> Any:  # noqa: ANN40
     return holder[0]
 
 
-def strings(value: Any) -> Iterator[str]:  # noqa: ANN401  JSON
-    """Yield every string value, depth first, objects in the order of their keys."""
+def strings(
+    value: Any,  # noqa: ANN401  JSON
+    *,
+    order: Callable[[dict[str, Any]], Collection[Any]] = dict.values,
+) -> Iterator[str]:
+    """Yield every string value, depth first; `order` returns the values of an object."""
     todo = [value]
     while todo:
         item = todo.pop()
         if type(item) is str:
             yield item
         elif type(item) is dict:
-            todo.extend(reversed(item.values()))
+            todo.extend(reversed(list(order(item))))
         elif type(item) is list:
             todo.extend(reversed(item))
