@@ -77,7 +77,7 @@ def pending(directory: Path) -> Pending | None:
 
 
 def roll_forward(directory: Path) -> bool:
-    """Finish an interrupted write, or, before its list was there, undo it. Tell whether there was one.
+    """Finish an interrupted write; before its list was there, undo it. Tell if there was one.
 
     Raises:
         FixtureError: The list is not one that this package wrote.

@@ -7,10 +7,11 @@ from typing import Any, Literal
 
 from snapshot_harness.align import Pair, align
 from snapshot_harness.identities import tokens_in, without_numbers
+from snapshot_harness.json_value import Json
 from snapshot_harness.normalize import Normalized, NormalizedLog
 from snapshot_harness.places import Place, frame_kind, frame_places, log_kind, log_places
 from snapshot_harness.references import mapped, references, without_references
-from snapshot_harness.values import ABSENT, differences, fingerprint, shown
+from snapshot_harness.values import differences, fingerprint, shown
 
 TRANSCRIPT = "stdout.expected.jsonl"
 MAX_CAUSES = 50
@@ -255,10 +256,8 @@ class _Records:
             if other is not None:
                 moved.add(other)
             found.append(((place, 0), self._missing(place, other)))
-        for place in extra:
-            if place not in moved:
-                found.append(((self._before(place), 1), self._unexpected(place)))
-        return found
+        lone = [place for place in extra if place not in moved]
+        return [*found, *(((self._before(place), 1), self._unexpected(place)) for place in lone)]
 
     def _before(self, place: int) -> int:
         """Return where in the fixture an unexpected record would stand."""
@@ -374,7 +373,7 @@ class _Records:
         return {**record, "id": "id"} if record.get("id") is not None else record
 
 
-def _paths_of(value: Any, token: str, path: str = "") -> Any:  # noqa: ANN401  JSON
+def _paths_of(value: Json, token: str, path: str = "") -> Json:
     if isinstance(value, dict):
         for key, child in value.items():
             yield from _paths_of(child, token, f"{path}.{key}" if path else key)

@@ -10,9 +10,9 @@ from llm_replay.exceptions import ReplayError, SessionLogError
 from llm_replay.jsonl import dump_line, loads
 from llm_replay.override import Replacement, SessionOverride, parse_override
 from llm_replay.session_log import SessionLog, dump_session_log, read_session_log
-
 from snapshot_harness.atomic import Pending, pending, roll_forward, write_scenario
 from snapshot_harness.exceptions import FixtureError, Problem
+from snapshot_harness.json_value import Json
 from snapshot_harness.normalize import NormalizedLog
 from snapshot_harness.order import Frame
 from snapshot_harness.values import fingerprint
@@ -126,7 +126,7 @@ def stable_lines(new: bytes, old: bytes | None) -> bytes:
     )
 
 
-def _value(line: bytes) -> Any:  # noqa: ANN401  JSON
+def _value(line: bytes) -> Json:
     try:
         return loads(line, name="")
     except SessionLogError:

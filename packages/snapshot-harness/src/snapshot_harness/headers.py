@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
-from typing import Any
 
+from snapshot_harness.json_value import Json
 from snapshot_harness.normalize import HeaderPair
 from snapshot_harness.values import differences, fingerprint, shown
 
@@ -20,7 +20,7 @@ class Told:
     """One prompt and one list of tools, as a session was told them."""
 
     system: str | None
-    tools: Any
+    tools: Json
 
     @property
     def key(self) -> str:
@@ -137,7 +137,7 @@ def _text_diff(pinned: str | None, told: str | None) -> list[str]:
     return [*cut, f"  … and {more} more lines"] if more > 0 else cut
 
 
-def _tools_diff(pinned: Any, told: Any) -> list[str]:  # noqa: ANN401  JSON
+def _tools_diff(pinned: Json, told: Json) -> list[str]:
     lines: list[str] = []
     for path, left, right in differences(_by_name(pinned), _by_name(told)):
         if len(lines) >= 3 * 5:
@@ -148,7 +148,7 @@ def _tools_diff(pinned: Any, told: Any) -> list[str]:  # noqa: ANN401  JSON
     return lines or ["  only their order differs"]
 
 
-def _by_name(tools: Any) -> Any:  # noqa: ANN401  JSON
+def _by_name(tools: Json) -> Json:
     """Return a list of tools by their names, where each has one of its own."""
     if not isinstance(tools, list):
         return tools
@@ -176,5 +176,5 @@ def _read_prompts(text: str) -> list[str | None]:
     return [None if prompt is None else "\n".join(prompt) for prompt in prompts]
 
 
-def _pretty(value: Any) -> str:  # noqa: ANN401  JSON
+def _pretty(value: Json) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2)

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
+from snapshot_harness.json_value import Json
 from snapshot_harness.rules import Identity
 
 ID_TOKEN = re.compile(r"\{\{(session|message|uuid|id):(\d+)\}\}")
@@ -35,7 +35,7 @@ class Identities:
         """Take in the id of a session."""
         self._add("session", value)
 
-    def collect(self, value: Any, *, event: str = "") -> None:  # noqa: ANN401  JSON
+    def collect(self, value: Json, *, event: str = "") -> None:
         """Take in the ids of a value; `event` is the type of the record it belongs to."""
         if isinstance(value, list):
             for child in value:

@@ -4,31 +4,71 @@ Model rows are input: the next run is fed with them. Only the run's roots and
 literal braces are changed in them, so that serving can put both back.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from llm_replay.script import DerivedCall, derive_calls
 from llm_replay.session_log import SessionLog
 from llm_replay.tokens import Roots, normalize_chunks, normalize_value
+from llm_replay.values import map_strings
+from snapshot_harness.json_value import Json
+
+PLACEHOLDER = "{{fromRequest:"
 
 _LITERAL_ROOT = "/\x00cwd"
 """What `{{cwd}}` of a literal log is served as: no text of a log contains it."""
 
-_PLACEHOLDER = "{{fromRequest:"
+_LITERAL = Roots(cwd=_LITERAL_ROOT)
 
 
-def model_calls(log: SessionLog, *, overridden: Collection[int] = ()) -> list[DerivedCall]:
-    """Return the calls whose rows are input, inherited ones among them.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRows:
+    """A log's model rows, normalized, by their index among its events.
 
-    `overridden` numbers the log's own calls that the sidecar serves: their rows
-    are what the run made of hand-written entries, and so output.
+    `chunks` are whole events, `summaries` the `rawOutput` of compactions.
+    `chosen` are the ids of tool calls that the model itself chose.
     """
-    calls = derive_calls(log.events)
-    if not overridden:
-        return calls
-    own = derive_calls(log.events, seed_length=seed_length(log))
-    served = {position for call in own if call.call in overridden for position in call.positions}
-    return [call for call in calls if not served.intersection(call.positions)]
+
+    chunks: dict[int, dict[str, Any]]
+    summaries: dict[int, Any]
+    chosen: frozenset[str]
+
+
+def model_rows(
+    log: SessionLog,
+    *,
+    roots: Roots | None,
+    overridden: Collection[int] = (),
+    inherited: Collection[int] = (),
+) -> ModelRows:
+    """Return what of a log is input.
+
+    With `roots` the log is that of a live run. Without, it is a fixture: one
+    with `tokens: 1` is kept as it is, a literal one is taken as it would be served.
+    `overridden` numbers the log's own calls that the sidecar serves; their rows are
+    what the run made of hand-written entries, and so output. `inherited` holds the
+    places of such rows in the part that the log took over from its parent.
+    """
+    output = {*served_by_override(log, overridden), *inherited}
+    change = _change(log, roots)
+    chunks: dict[int, dict[str, Any]] = {}
+    chosen: set[str] = set()
+    for call in derive_calls(log.events):
+        if output.intersection(call.positions):
+            continue
+        told = [log.events[place]["data"]["chunk"] for place in call.positions]
+        chosen.update(_ids(told))
+        for place, chunk in zip(call.positions, change(told), strict=True):
+            event = log.events[place]
+            chunks[place] = {**event, "data": {**event["data"], "chunk": chunk}}
+    summaries: dict[int, Any] = {}
+    for place, event in enumerate(log.events):
+        if place not in output and is_summary(event):
+            raw = event["data"]["rawOutput"]
+            chosen.update(_ids(raw if isinstance(raw, list) else ()))
+            summaries[place] = _change_value(log, roots, raw)
+    return ModelRows(chunks=chunks, summaries=summaries, chosen=frozenset(chosen))
 
 
 def seed_length(log: SessionLog) -> int:
@@ -36,44 +76,17 @@ def seed_length(log: SessionLog) -> int:
     return max(0, int(log.header.seed_length))
 
 
-def normalize_model_rows(
-    log: SessionLog, calls: Sequence[DerivedCall], roots: Roots | None
-) -> dict[int, dict[str, Any]]:
-    """Return the model rows of a log, normalized, by their index among its events.
-
-    With `roots` the log is that of a live run; without, it is a fixture: one
-    with `tokens: 1` is kept as it is, a literal one is taken as it would be served.
-    """
-    if roots is None and log.header.tokens:
-        return {place: log.events[place] for call in calls for place in call.positions}
-    rows: dict[int, dict[str, Any]] = {}
-    for call in calls:
-        chunks = [log.events[place]["data"]["chunk"] for place in call.positions]
-        for place, chunk in zip(call.positions, _chunks(chunks, roots), strict=True):
-            event = log.events[place]
-            rows[place] = {**event, "data": {**event["data"], "chunk": chunk}}
-    return rows
-
-
-def normalize_summary(event: dict[str, Any], *, tokens: bool, roots: Roots | None) -> Any:  # noqa: ANN401  JSON
-    """Return the `rawOutput` of a `compaction/summary`, normalized like any model row."""
-    raw = event["data"]["rawOutput"]
-    if roots is None and tokens:
-        return raw
-    return _from_literal(raw) if roots is None else normalize_value(raw, roots)
-
-
-def chosen_ids(log: SessionLog, calls: Sequence[DerivedCall]) -> Iterator[str]:
-    """Yield the ids of tool calls that the model itself chose."""
-    for call in calls:
-        for place in call.positions:
-            chunk = log.events[place]["data"]["chunk"]
-            yield from _call_id(chunk)
-            yield from _call_id(chunk.get("block"))
-    for event in log.events:
-        raw = event["data"].get("rawOutput") if is_summary(event) else None
-        for block in raw if isinstance(raw, list) else ():
-            yield from _call_id(block)
+def served_by_override(log: SessionLog, overridden: Collection[int]) -> frozenset[int]:
+    """Return the places of the rows that hold what an override served."""
+    if not overridden:
+        return frozenset()
+    calls = derive_calls(log.events, seed_length=seed_length(log))
+    return frozenset(
+        place
+        for call in calls
+        if call.call in overridden
+        for place in (*call.positions, *(() if call.summary is None else (call.summary,)))
+    )
 
 
 def is_summary(event: dict[str, Any]) -> bool:
@@ -84,23 +97,38 @@ def is_summary(event: dict[str, Any]) -> bool:
     )
 
 
-def _call_id(value: object) -> Iterator[str]:
-    if isinstance(value, dict) and value.get("type") in {"tool-call", "tool-call-delta"}:
-        name = value.get("id")
-        if isinstance(name, str):
-            yield name
+def call_chunks(calls: Sequence[DerivedCall], events: Sequence[dict[str, Any]]) -> list[list[Any]]:
+    """Return the chunk objects of each call, as they stand in the log."""
+    return [[events[place]["data"]["chunk"] for place in call.positions] for call in calls]
 
 
-def _chunks(chunks: list[Any], roots: Roots | None) -> list[Any]:
+def _ids(chunks: Iterable[Any]) -> Iterator[str]:
+    for chunk in chunks:
+        for part in (chunk, chunk.get("block")) if isinstance(chunk, dict) else ():
+            if isinstance(part, dict) and part.get("type") in {"tool-call", "tool-call-delta"}:
+                name = part.get("id")
+                if isinstance(name, str):
+                    yield name
+
+
+def _change(log: SessionLog, roots: Roots | None) -> Callable[[list[Any]], list[Any]]:
     if roots is not None:
-        return list(normalize_chunks(chunks, roots))
-    served = [_map_text(chunk, _serve_literal) for chunk in chunks]
-    return [_map_text(chunk, _keep_placeholder) for chunk in normalize_chunks(served, _LITERAL)]
+        return lambda chunks: normalize_chunks(chunks, roots)
+    return list if log.header.tokens else _from_literal
 
 
-def _from_literal(value: Any) -> Any:  # noqa: ANN401  JSON
-    served = _map_text(value, _serve_literal)
-    return _map_text(normalize_value(served, _LITERAL), _keep_placeholder)
+def _change_value(log: SessionLog, roots: Roots | None, raw: Json) -> Json:
+    if roots is not None:
+        return normalize_value(raw, roots)
+    if log.header.tokens:
+        return raw
+    served = map_strings(raw, _serve_literal)
+    return map_strings(normalize_value(served, _LITERAL), _keep_placeholder)
+
+
+def _from_literal(chunks: list[Any]) -> list[Any]:
+    served = [map_strings(chunk, _serve_literal) for chunk in chunks]
+    return [map_strings(chunk, _keep_placeholder) for chunk in normalize_chunks(served, _LITERAL)]
 
 
 def _serve_literal(text: str) -> str:
@@ -109,17 +137,4 @@ def _serve_literal(text: str) -> str:
 
 def _keep_placeholder(text: str) -> str:
     """Leave a placeholder live: it stands for what only the run knows."""
-    return text.replace("{{lit}}fromRequest:", _PLACEHOLDER)
-
-
-def _map_text(value: Any, change: Any) -> Any:  # noqa: ANN401  JSON
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, dict):
-        return {key: _map_text(child, change) for key, child in value.items()}
-    if isinstance(value, list):
-        return [_map_text(child, change) for child in value]
-    return value
-
-
-_LITERAL = Roots(cwd=_LITERAL_ROOT, home=None, tmp=None, sessions=None, spill=None, run=None)
+    return text.replace("{{lit}}fromRequest:", PLACEHOLDER)

@@ -4,22 +4,22 @@ One function serves live runs and fixtures; it is idempotent.
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from llm_replay.session_log import SessionLog
-from llm_replay.tokens import Roots, tokenize_roots
-
+from llm_replay.tokens import Roots
 from snapshot_harness.identities import Identities, Names
+from snapshot_harness.json_value import Json
 from snapshot_harness.model_rows import (
-    chosen_ids,
-    is_summary,
-    model_calls,
-    normalize_model_rows,
-    normalize_summary,
+    ModelRows,
+    model_rows,
+    seed_length,
+    served_by_override,
 )
 from snapshot_harness.order import Frame, canonical_order
+from snapshot_harness.paths import RootNames, is_absolute
 from snapshot_harness.rules import Rule, Rules
 from snapshot_harness.wire import coalesce, number_rpc_ids
 
@@ -41,8 +41,8 @@ class HeaderPair:
     """What a session was told: its prompt and its tools, as in one `request/header`."""
 
     session: int
-    system: Any
-    tools: Any
+    system: Json
+    tools: Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,19 +68,21 @@ class Normalized:
     headers: list[HeaderPair] = field(default_factory=list)
 
 
-def normalize_run(
+def normalize_run(  # noqa: PLR0913  facts, all by keyword
     logs: Sequence[SessionLog],
     transcript: Sequence[Frame],
     *,
     roots: Roots,
     rules: Rules,
     overridden: Mapping[int, Collection[int]] | None = None,
+    foreign: Sequence[str] = (),
 ) -> Normalized:
     """Normalize what a live run left; `logs` stand in order of lineage.
 
-    `overridden` names, by log, the calls that the sidecar serves.
+    `overridden` names, by log, the calls that the sidecar serves; `foreign` the
+    directories of the literal logs that the run is compared with.
     """
-    return _Normalizer(roots, rules).normalize(logs, transcript, overridden or {})
+    return _Normalizer(roots, rules, foreign).normalize(logs, transcript, overridden or {})
 
 
 def normalize_fixture(
@@ -91,14 +93,26 @@ def normalize_fixture(
     overridden: Mapping[int, Collection[int]] | None = None,
 ) -> Normalized:
     """Normalize what the repository holds: a fixture in canonical form stays as it is."""
-    return _Normalizer(None, rules).normalize(logs, transcript, overridden or {})
+    return _Normalizer(None, rules, foreign_roots(logs)).normalize(
+        logs, transcript, overridden or {}
+    )
+
+
+def foreign_roots(logs: Sequence[SessionLog]) -> list[str]:
+    """Return the working directories of literal logs, which were recorded elsewhere."""
+    return [
+        log.header.cwd
+        for log in logs
+        if not log.header.tokens and log.header.cwd is not None and is_absolute(log.header.cwd)
+    ]
 
 
 class _Normalizer:
     """Everything that one normalization shares between its values."""
 
-    def __init__(self, roots: Roots | None, rules: Rules) -> None:
+    def __init__(self, roots: Roots | None, rules: Rules, foreign: Sequence[str]) -> None:
         self._roots = roots
+        self._root_names = RootNames(roots, foreign=foreign)
         self._rules = rules
         self._merged = rules.identity == "merged"
 
@@ -108,18 +122,9 @@ class _Normalizer:
         transcript: Sequence[Frame],
         overridden: Mapping[int, Collection[int]],
     ) -> Normalized:
-        calls = [
-            model_calls(log, overridden=overridden.get(place, ())) for place, log in enumerate(logs)
-        ]
-        rows = [
-            normalize_model_rows(log, own, self._roots)
-            for log, own in zip(logs, calls, strict=True)
-        ]
-        chosen = {
-            name for log, own in zip(logs, calls, strict=True) for name in chosen_ids(log, own)
-        }
+        rows = list(self._rows(logs, overridden))
         frames = canonical_order(transcript)
-        self._names = self._find_names(logs, rows, frames, chosen)
+        self._names = self._find_names(logs, rows, frames)
         headers: list[tuple[int, dict[str, Any]]] = []
         normalized = [self._log(place, log, rows[place], headers) for place, log in enumerate(logs)]
         frames = [self._record(frame) for frame in frames]
@@ -129,20 +134,40 @@ class _Normalizer:
         pairs = [self._pair(place, header) for place, header in headers]
         return Normalized(logs=normalized, transcript=frames, headers=pairs)
 
+    def _rows(
+        self, logs: Sequence[SessionLog], overridden: Mapping[int, Collection[int]]
+    ) -> Iterator[ModelRows]:
+        """Yield each log's model rows; what a child inherited is what it was in the parent."""
+        output: dict[object, frozenset[int]] = {}
+        for place, log in enumerate(logs):
+            raw = log.header.raw
+            parents = output.get(raw.get("parentSession"), frozenset())
+            inherited = {index for index in parents if index < seed_length(log)}
+            own = served_by_override(log, overridden.get(place, ()))
+            output[raw.get("id")] = own | inherited
+            yield model_rows(
+                log,
+                roots=self._roots,
+                overridden=overridden.get(place, ()),
+                inherited=inherited,
+            )
+
     def _find_names(
         self,
         logs: Sequence[SessionLog],
-        rows: Sequence[Mapping[int, object]],
+        rows: Sequence[ModelRows],
         frames: Sequence[Frame],
-        chosen: Collection[str],
     ) -> Names:
         identity = self._rules.identity
+        chosen = {name for own in rows for name in own.chosen}
         found = Identities(identity=identity, chosen=chosen)
         for log, own in zip(logs, rows, strict=True):
             found.add_session(log.header.raw.get("id"))
             found.add_session(log.header.raw.get("parentSession"))
             for place, event in enumerate(log.events):
-                if place not in own:
+                if place in own.summaries:
+                    event = _with_raw_output(event, None)  # noqa: PLW2901  a copy
+                if place not in own.chunks:
                     found.collect(event, event=str(event.get("type")))
         for frame in frames:
             found.collect(frame)
@@ -152,30 +177,36 @@ class _Normalizer:
         self,
         place: int,
         log: SessionLog,
-        rows: Mapping[int, dict[str, Any]],
+        rows: ModelRows,
         headers: list[tuple[int, dict[str, Any]]],
     ) -> NormalizedLog:
         raw = {**log.header.raw, "createdAt": place, "tokens": 1}
         header = self._value(raw, key="", times=False)
         events: list[dict[str, Any]] = []
         for index, event in enumerate(log.events):
-            if index in rows:
-                event = rows[index]
-                events.append(_project(event))
-                continue
             told = _header_of(event)
             if told is not None:
                 headers.append((place, told))
-                event = _with_header_tokens(event, told)
-            summary = is_summary(event)
-            done = self._record(_project(_with_raw_output(event, None) if summary else event))
-            if summary:
-                raw = normalize_summary(event, tokens=log.header.tokens, roots=self._roots)
-                done = _with_raw_output(done, raw)
-            events.append(done)
+            events.append(self._event(event, index, rows, told))
         return NormalizedLog(
-            name=log.name, header=header, events=events, lines=log.lines, model=frozenset(rows)
+            name=log.name,
+            header=header,
+            events=events,
+            lines=log.lines,
+            model=frozenset(rows.chunks),
         )
+
+    def _event(
+        self, event: dict[str, Any], index: int, rows: ModelRows, told: dict[str, Any] | None
+    ) -> dict[str, Any]:
+        if index in rows.chunks:
+            return _project(rows.chunks[index])
+        if told is not None:
+            event = _with_header_tokens(event, told)
+        if index not in rows.summaries:
+            return self._record(_project(event))
+        done = self._record(_project(_with_raw_output(event, None)))
+        return _with_raw_output(done, rows.summaries[index])
 
     def _pair(self, place: int, header: dict[str, Any]) -> HeaderPair:
         told = {key: header[key] for key in ("system", "tools") if key in header}
@@ -188,7 +219,7 @@ class _Normalizer:
             done = rule.in_value(done)
         return done
 
-    def _value(self, value: Any, *, key: str, times: bool) -> Any:
+    def _value(self, value: Json, *, key: str, times: bool) -> Json:
         if isinstance(value, str):
             return self._text(value, key=key, times=times)
         if isinstance(value, dict):
@@ -210,8 +241,7 @@ class _Normalizer:
         whole = self._names.whole(text)
         if whole is not None:
             return whole
-        if self._roots is not None:
-            text = tokenize_roots(text, self._roots)
+        text = self._root_names.in_text(text)
         text = self._names.in_text(text)
         for rule in self._rules.rules:
             text = rule.in_text(text)
@@ -232,7 +262,7 @@ def _header_of(event: dict[str, Any]) -> dict[str, Any] | None:
     return header if live or header.get("tools", TOOLS_TOKEN) != TOOLS_TOKEN else None
 
 
-def _with_raw_output(event: dict[str, Any], raw: Any) -> dict[str, Any]:  # noqa: ANN401  JSON
+def _with_raw_output(event: dict[str, Any], raw: Json) -> dict[str, Any]:
     return {**event, "data": {**event["data"], "rawOutput": raw}}
 
 

@@ -109,9 +109,7 @@ class _Tree:
         """Return where a lane begins: its call's announcement, else that of its first child."""
         if lane in self._announced:
             return self._announced[lane]
-        return min(
-            place for call, place in self._announced.items() if lane in self._lineage[call]
-        )
+        return min(place for call, place in self._announced.items() if lane in self._lineage[call])
 
     def _line_at(self, place: int) -> tuple[Call, ...]:
         call = self._calls[place]

@@ -1,12 +1,13 @@
 """References from one event to others, by their place in the log. No I/O."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+
+from snapshot_harness.json_value import Json
 
 Reference = tuple[str, list[int]]
 
 
-def references(event: Any, path: str = "") -> Iterator[Reference]:  # noqa: ANN401  JSON
+def references(event: Json, path: str = "") -> Iterator[Reference]:
     """Yield the path and the places of every reference in an event."""
     if isinstance(event, dict):
         for key in sorted(event):
@@ -21,7 +22,7 @@ def references(event: Any, path: str = "") -> Iterator[Reference]:  # noqa: ANN4
             yield from references(child, f"{path}[{index}]")
 
 
-def without_references(event: Any) -> Any:  # noqa: ANN401  JSON
+def without_references(event: Json) -> Json:
     """Return an event with every reference left out, so that a shifted one compares equal."""
     if isinstance(event, dict):
         return {
@@ -38,7 +39,7 @@ def mapped(places: list[int], counterparts: Mapping[int, int]) -> list[int]:
     return [counterparts[place] for place in places if place in counterparts]
 
 
-def _places(key: str, value: Any) -> list[int] | None:  # noqa: ANN401  JSON
+def _places(key: str, value: Json) -> list[int] | None:
     if key.endswith("Seqs") and isinstance(value, list):
         whole = all(type(place) is int for place in value)
         return list(value) if whole else None

@@ -50,7 +50,8 @@ def failure_text(report: Report) -> str:
 
 def verdict_line(report: Report) -> str:
     """Return one line for the terminal's summary."""
-    return f"{report.outcome.upper():6} {report.scenario} ({report.seconds:.2f} s): {_headline(report)}"
+    outcome = f"{report.outcome.upper():6}"
+    return f"{outcome} {report.scenario} ({report.seconds:.2f} s): {_headline(report)}"
 
 
 def as_json(report: Report) -> dict[str, Any]:

@@ -1,9 +1,10 @@
 """A suite's own rules of normalization: a JSON path or a pattern, and its token. No I/O."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
+
+from snapshot_harness.json_value import Json
 
 Identity: TypeAlias = Literal["numbered", "merged"]
 
@@ -42,7 +43,7 @@ class Rule:
             position = end
         return "".join([*pieces, text[position:]])
 
-    def in_value(self, value: Any) -> Any:  # noqa: ANN401  JSON
+    def in_value(self, value: Json) -> Json:
         """Return a record with the value at `path` replaced."""
         if self.path is None:
             return value
@@ -58,7 +59,7 @@ class Rules:
     coalesce_chunks: bool = False
 
 
-def _replace(value: Any, parts: list[str], token: str) -> Any:  # noqa: ANN401  JSON
+def _replace(value: Json, parts: list[str], token: str) -> Json:
     if not parts:
         return token
     part, rest = parts[0], parts[1:]
@@ -74,7 +75,7 @@ def _replace(value: Any, parts: list[str], token: str) -> Any:  # noqa: ANN401  
     return value
 
 
-def _map_children(value: Any, change: Any) -> Any:  # noqa: ANN401  JSON
+def _map_children(value: Json, change: Json) -> Json:
     if isinstance(value, dict):
         return {key: change(child) for key, child in value.items()}
     if isinstance(value, list):

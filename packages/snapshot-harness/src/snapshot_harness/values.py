@@ -8,6 +8,7 @@ from typing import Any, Final
 import orjson
 
 from snapshot_harness.identities import without_numbers
+from snapshot_harness.json_value import Json
 
 ABSENT: Final = object()
 """What stands where there is nothing."""
@@ -29,8 +30,8 @@ def fingerprint(value: object) -> str:
 
 
 def differences(
-    expected: Any,  # noqa: ANN401  JSON
-    actual: Any,  # noqa: ANN401  JSON
+    expected: Json,
+    actual: Json,
     path: str = "",
 ) -> Iterator[tuple[str, Any, Any]]:
     """Yield each place where two values differ, the numbers of tokens aside."""

@@ -1,4 +1,4 @@
-"""What of a frame moves from run to run besides ids and paths: JSON-RPC ids, cuts by time. No I/O."""
+"""What of a frame moves besides its ids and paths: JSON-RPC ids, cuts by time. No I/O."""
 
 import json
 from collections.abc import Sequence
@@ -81,7 +81,9 @@ def _frame_but_text(frame: Frame) -> str | None:
     params: Any = frame.get("params")
     update = params.get("update") if isinstance(params, dict) else None
     content = update.get("content") if isinstance(update, dict) else None
-    if not isinstance(content, dict) or update.get("sessionUpdate") not in _CHUNKS:
+    if not isinstance(update, dict) or not isinstance(content, dict):
+        return None
+    if update.get("sessionUpdate") not in _CHUNKS:
         return None
     if content.get("type") != "text" or not isinstance(content.get("text"), str):
         return None
