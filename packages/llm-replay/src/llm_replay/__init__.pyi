@@ -1,69 +1,64 @@
 # The public names, for type checkers: the same as in `_HOMES`, and a test compares them.
-from llm_replay.config import (
-    ReplayConfig as ReplayConfig,
-)
-from llm_replay.config import (
-    ReplayModelConfig as ReplayModelConfig,
-)
-from llm_replay.config import (
-    ReplayProviderConfig as ReplayProviderConfig,
-)
+from llm_replay.chunks import Chunk as Chunk
+from llm_replay.config import ReplayConfig as ReplayConfig
+from llm_replay.config import ReplayModelConfig as ReplayModelConfig
+from llm_replay.config import ReplayProviderConfig as ReplayProviderConfig
+from llm_replay.derive import DerivedCall as DerivedCall
+from llm_replay.derive import ReplayEntry as ReplayEntry
+from llm_replay.derive import derive_calls as derive_calls
+from llm_replay.derive import derive_replay_script as derive_replay_script
+from llm_replay.exceptions import ConfigError as ConfigError
+from llm_replay.exceptions import OverrideError as OverrideError
+from llm_replay.exceptions import PlaceholderError as PlaceholderError
+from llm_replay.exceptions import RecordedFailureError as RecordedFailureError
+from llm_replay.exceptions import ReplayError as ReplayError
+from llm_replay.exceptions import ReplayExhaustedError as ReplayExhaustedError
+from llm_replay.exceptions import ReplayFault as ReplayFault
+from llm_replay.exceptions import ScriptError as ScriptError
+from llm_replay.exceptions import SessionLogError as SessionLogError
+from llm_replay.exceptions import UnclaimedScriptError as UnclaimedScriptError
+from llm_replay.exceptions import UnfinishedCallError as UnfinishedCallError
+from llm_replay.exceptions import UnknownSessionError as UnknownSessionError
+from llm_replay.exceptions import UnresolvedRootError as UnresolvedRootError
+from llm_replay.override import ReplayOverrideDoc as ReplayOverrideDoc
+from llm_replay.override import ReplayOverridePatch as ReplayOverridePatch
+from llm_replay.override import parse_override as parse_override
+from llm_replay.packing import pack_events as pack_events
+from llm_replay.packing import project_row as project_row
+from llm_replay.placeholders import resolve_scripted_entry as resolve_scripted_entry
 from llm_replay.replay import ReplayHandle as ReplayHandle
 from llm_replay.replay import install_llm_replay as install_llm_replay
 from llm_replay.requests import RecordedRequest as RecordedRequest
-from llm_replay.rounds import (
-    Block as Block,
-)
-from llm_replay.rounds import (
-    call as call,
-)
-from llm_replay.rounds import (
-    error as error,
-)
-from llm_replay.rounds import (
-    fail as fail,
-)
-from llm_replay.rounds import (
-    hang as hang,
-)
-from llm_replay.rounds import (
-    raw as raw,
-)
-from llm_replay.rounds import (
-    round_ as round_,
-)
-from llm_replay.rounds import (
-    say as say,
-)
-from llm_replay.rounds import (
-    think as think,
-)
+from llm_replay.rounds import Block as Block
+from llm_replay.rounds import call as call
+from llm_replay.rounds import error as error
+from llm_replay.rounds import fail as fail
+from llm_replay.rounds import hang as hang
+from llm_replay.rounds import raw as raw
+from llm_replay.rounds import round_ as round_
+from llm_replay.rounds import say as say
+from llm_replay.rounds import think as think
+from llm_replay.script import SessionScript as SessionScript
+from llm_replay.script import load_replay_script as load_replay_script
+from llm_replay.script import load_session_scripts as load_session_scripts
 from llm_replay.scripted import ScriptedModel as ScriptedModel
 from llm_replay.scripted import scripted as scripted
-from llm_replay.seam import (
-    ModelInfo as ModelInfo,
-)
-from llm_replay.seam import (
-    ProviderAdapter as ProviderAdapter,
-)
-from llm_replay.seam import (
-    RetryPolicy as RetryPolicy,
-)
-from llm_replay.seam import (
-    Runtime as Runtime,
-)
-from llm_replay.seam import (
-    StreamHandler as StreamHandler,
-)
-from llm_replay.verdict import (
-    VERDICT_SCHEMA as VERDICT_SCHEMA,
-)
-from llm_replay.verdict import (
-    VerdictFile as VerdictFile,
-)
-from llm_replay.verdict import (
-    VerdictWriter as VerdictWriter,
-)
-from llm_replay.verdict import (
-    read_verdict as read_verdict,
-)
+from llm_replay.seam import ModelInfo as ModelInfo
+from llm_replay.seam import ProviderAdapter as ProviderAdapter
+from llm_replay.seam import RetryPolicy as RetryPolicy
+from llm_replay.seam import Runtime as Runtime
+from llm_replay.seam import StreamHandler as StreamHandler
+from llm_replay.session_log import SessionEvent as SessionEvent
+from llm_replay.session_log import SessionHeader as SessionHeader
+from llm_replay.session_log import SessionLog as SessionLog
+from llm_replay.session_log import dump_session_log as dump_session_log
+from llm_replay.session_log import lineage_key as lineage_key
+from llm_replay.session_log import parse_session_header as parse_session_header
+from llm_replay.session_log import parse_session_log as parse_session_log
+from llm_replay.session_log import read_session_log as read_session_log
+from llm_replay.session_log import sort_logs as sort_logs
+from llm_replay.tokens import Roots as Roots
+from llm_replay.verdict import VERDICT_SCHEMA as VERDICT_SCHEMA
+from llm_replay.verdict import VerdictFile as VerdictFile
+from llm_replay.verdict import VerdictWriter as VerdictWriter
+from llm_replay.verdict import read_verdict as read_verdict
