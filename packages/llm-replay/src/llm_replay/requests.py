@@ -36,9 +36,9 @@ class RecordedRequest:
         found: list[dict[str, Any]] = []
         for message in self.messages:
             found += _blocks(message, "tool-result")
-        for block in reversed(found):
-            if block.get("toolCallId") == call_id:
-                return block
+        answers = [block for block in found if block.get("toolCallId") == call_id]
+        if answers:
+            return answers[-1]
         known = ", ".join(repr(block.get("toolCallId")) for block in found) or "none at all"
         raise LookupError(f"no tool result answers {call_id!r}; there is {known}")
 
