@@ -54,6 +54,14 @@ class ChatAdapter:
         Raises:
             ModelError: No answer, an error instead of one, or one that is cut or garbled.
         """
+        try:
+            async with aclosing(self._chunks(request)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+        except ModelError as error:
+            raise self._without_key(error) from None
+
+    async def _chunks(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         translator = Translator()
         async with (
             self._respond(request) as response,
@@ -96,21 +104,28 @@ class ChatAdapter:
                 if not response.is_success:
                     raise await self._refusal(response)
                 yield response
-        except httpx.ConnectTimeout:
-            limit = self._config.connect_timeout_s
-            raise ModelError(
-                code="TIMEOUT", message=f"{self.name} did not accept a connection for {limit:g} s"
-            ) from None
-        except httpx.TimeoutException:
-            limit = self._config.idle_timeout_s
-            raise ModelError(
-                code="TIMEOUT", message=f"{self.name} sent nothing for {limit:g} s"
-            ) from None
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise ModelError(
-                code="TRANSPORT",
-                message=f"no answer from {url}: {self._redact(str(error)) or type(error).__name__}",
-            ) from None
+        except httpx.HTTPError as error:
+            raise self._broken(error, url) from None
+        except httpx.InvalidURL as error:
+            raise ModelError(code="INVALID_REQUEST", message=f"{url!r}: {error}") from None
+
+    def _broken(self, error: httpx.HTTPError, url: str) -> ModelError:
+        """Say what became of a connection that gave no whole answer."""
+        match error:
+            case httpx.ConnectTimeout():
+                limit = self._config.connect_timeout_s
+                code, what = "TIMEOUT", f"{url} accepted no connection for {limit:g} s"
+            case httpx.TimeoutException():
+                limit = self._config.idle_timeout_s
+                code, what = "TIMEOUT", f"{url} sent nothing for {limit:g} s"
+            case httpx.UnsupportedProtocol():
+                code, what = "INVALID_REQUEST", f"{url!r} is no http or https URL"
+            case httpx.ConnectError():
+                code, what = "TRANSPORT", f"no connection to {url}: {error}"
+            case _:
+                why = str(error) or "the connection was reset"
+                code, what = "TRANSPORT", f"the answer from {url} broke off: {why}"
+        return ModelError(code=code, message=what)
 
     async def _refusal(self, response: httpx.Response) -> ModelError:
         body = b""
@@ -122,7 +137,7 @@ class ChatAdapter:
             provider=self.name,
             status=response.status_code,
             headers=response.headers,
-            body=self._redact(body[:_BODY_LIMIT].decode("utf-8", "replace")),
+            body=body[:_BODY_LIMIT].decode("utf-8", "replace"),
             now=self._now(),
         )
 
@@ -145,11 +160,22 @@ class ChatAdapter:
         key = self._environment.get(name, "").strip()
         if not key and self._override is None:
             raise ModelError(
-                code="AUTH", message=f"no key for {self.name}: set {name}, or configure key_env"
+                code="AUTH",
+                message=f"there is no key for {self.name}: set {name}, or configure key_env",
+            )
+        if key and not (key.isascii() and key.isprintable()):
+            raise ModelError(
+                code="AUTH", message=f"{name} holds a character that no HTTP header can carry"
             )
         return key or None
 
-    def _redact(self, text: str) -> str:
-        """Take the key out of a text that will be logged: some servers echo it."""
+    def _without_key(self, error: ModelError) -> ModelError:
+        """Take the key out of a failure, which will be logged: some servers echo it."""
         key = self._environment.get(self._config.key_env or "", "").strip()
-        return text.replace(key, "[key]") if key else text
+        return ModelError(
+            code=error.code,
+            message=error.message.replace(key, "[key]") if key else error.message,
+            status=error.status,
+            retry_after_ms=error.retry_after_ms,
+            request_id=error.request_id,
+        )
