@@ -125,13 +125,15 @@ def fetch_engine(cache: Path, node: Node) -> Path:
 def pip_install(cache: Path, requirement: str) -> Path:
     """Install one wheel, without what it depends on, into an environment in `cache`."""
     environment = cache / "python"
-    if not (environment / "complete").exists():
+    python = environment / "bin" / "python"
+    if not ((environment / "complete").exists() and python.exists()):
         venv.create(environment, clear=True, with_pip=True)
         (environment / "complete").touch()
-    python = str(environment / "bin" / "python")
-    # Wheels only, and no dependencies: nothing that is fetched is run by fetching it.
-    options = ["--no-deps", "--only-binary=:all:", "--no-compile", "--quiet", "--no-input"]
-    run_quietly([python, "-m", "pip", "install", *options, requirement], cwd=cache)
+    # Wheels only, and no dependencies: nothing that is fetched is run by fetching it. Again,
+    # even if pip thinks it is there: what it installed has been moved away.
+    options = ["--no-deps", "--only-binary=:all:", "--no-compile", "--force-reinstall"]
+    install = [str(python), "-m", "pip", "install", "--no-input", *options, requirement]
+    run_quietly(install, cwd=cache)
     (site,) = environment.glob("lib/python3*/site-packages")
     return site
 

