@@ -19,7 +19,7 @@ _FORMATS: tuple[tuple[str, str], ...] = (
     ("a JSON web token", r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}"),
     (
         "an authorization header",
-        r"(?i)\bauthorization\W{1,8}(?:bearer|basic)\s+[A-Za-z0-9+/=._~-]{16,}",
+        r"(?i:\bauthorization\W{1,8}(?:bearer|basic)\s+[A-Za-z0-9+/=._~-]{16,})",
     ),
     ("a password in a URL", r"\b[a-z][a-z0-9+.-]*://[^\s/:@\"'\\]+:[^\s/:@\"'\\{}$<*]{6,}@"),
 )

@@ -13,7 +13,7 @@ from llm_replay.session_log import SessionLog, dump_session_log, read_session_lo
 from snapshot_harness.atomic import Pending, pending, roll_forward, write_scenario
 from snapshot_harness.exceptions import FixtureError, Problem
 from snapshot_harness.json_value import Json
-from snapshot_harness.normalize import NormalizedLog
+from snapshot_harness.normalize import NormalizedLog, foreign_roots
 from snapshot_harness.order import Frame
 from snapshot_harness.values import fingerprint
 
@@ -56,9 +56,16 @@ class Fixture:
     transcript: list[Frame]
     overridden: Mapping[int, Collection[int]] = field(default_factory=dict)
 
+    @property
+    def foreign(self) -> list[str]:
+        """The working directories of literal logs, for normalizing the run beside them."""
+        return foreign_roots(self.logs)
 
-def read_fixture(directory: Path, *, overridden: bool = False) -> Fixture:
+
+def read_fixture(directory: Path, *, overridden: bool = False, transcript: bool = True) -> Fixture:
     """Read the logs, the transcript and, where there is one, the sidecar of a scenario.
+
+    Refresh writes the transcript, and so does without the old one.
 
     Raises:
         FixtureError: With every file that is missing or can't be read.
@@ -68,12 +75,25 @@ def read_fixture(directory: Path, *, overridden: bool = False) -> Fixture:
     if left is not None:
         problems.append(left.problem)
     logs = list(_read_logs(directory, problems))
-    transcript = _read_transcript(directory, problems)
+    frames = _read_transcript(directory, problems) if transcript else []
     overrides = _read_override(directory, problems, len(logs)) if overridden else {}
     if problems:
         raise FixtureError(problems=problems)
     numbers = {place: overridden_calls(one) for place, one in overrides.items()}
-    return Fixture(directory=directory, logs=logs, transcript=transcript, overridden=numbers)
+    return Fixture(directory=directory, logs=logs, transcript=frames, overridden=numbers)
+
+
+def read_overrides(directory: Path, sessions: int) -> dict[int, SessionOverride]:
+    """Return what the sidecar says of each session, by the number of its file.
+
+    Raises:
+        FixtureError: It is missing, or says something impossible.
+    """
+    problems: list[Problem] = []
+    overrides = _read_override(directory, problems, sessions)
+    if problems:
+        raise FixtureError(problems=problems)
+    return overrides
 
 
 def overridden_calls(override: SessionOverride) -> Collection[int]:

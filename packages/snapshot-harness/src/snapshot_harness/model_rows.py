@@ -39,18 +39,16 @@ def model_rows(
     log: SessionLog,
     *,
     roots: Roots | None,
-    overridden: Collection[int] = (),
-    inherited: Collection[int] = (),
+    output: Collection[int] = (),
 ) -> ModelRows:
     """Return what of a log is input.
 
     With `roots` the log is that of a live run. Without, it is a fixture: one
     with `tokens: 1` is kept as it is, a literal one is taken as it would be served.
-    `overridden` numbers the log's own calls that the sidecar serves; their rows are
-    what the run made of hand-written entries, and so output. `inherited` holds the
-    places of such rows in the part that the log took over from its parent.
+    `output` holds the places of rows that an override served: they are what the run
+    made of hand-written entries.
     """
-    output = {*served_by_override(log, overridden), *inherited}
+    output = frozenset(output)
     change = _change(log, roots)
     chunks: dict[int, dict[str, Any]] = {}
     chosen: set[str] = set()
@@ -76,11 +74,16 @@ def seed_length(log: SessionLog) -> int:
     return max(0, int(log.header.seed_length))
 
 
-def served_by_override(log: SessionLog, overridden: Collection[int]) -> frozenset[int]:
-    """Return the places of the rows that hold what an override served."""
+def served_by_override(
+    log: SessionLog, overridden: Collection[int], *, primary: bool = False
+) -> frozenset[int]:
+    """Return the places of the rows that hold what an override served.
+
+    Replay takes what the primary inherited as calls of its own.
+    """
     if not overridden:
         return frozenset()
-    calls = derive_calls(log.events, seed_length=seed_length(log))
+    calls = derive_calls(log.events, seed_length=0 if primary else seed_length(log))
     return frozenset(
         place
         for call in calls

@@ -138,19 +138,15 @@ class _Normalizer:
         self, logs: Sequence[SessionLog], overridden: Mapping[int, Collection[int]]
     ) -> Iterator[ModelRows]:
         """Yield each log's model rows; what a child inherited is what it was in the parent."""
-        output: dict[object, frozenset[int]] = {}
+        output: dict[object, set[int]] = {}
         for place, log in enumerate(logs):
             raw = log.header.raw
-            parents = output.get(raw.get("parentSession"), frozenset())
+            parents = output.get(raw.get("parentSession"), set())
             inherited = {index for index in parents if index < seed_length(log)}
-            own = served_by_override(log, overridden.get(place, ()))
-            output[raw.get("id")] = own | inherited
-            yield model_rows(
-                log,
-                roots=self._roots,
-                overridden=overridden.get(place, ()),
-                inherited=inherited,
-            )
+            calls = overridden.get(place, ())
+            served = inherited | served_by_override(log, calls, primary=not place)
+            output[raw.get("id")] = served
+            yield model_rows(log, roots=self._roots, output=served)
 
     def _find_names(
         self,

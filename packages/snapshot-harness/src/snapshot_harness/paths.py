@@ -84,6 +84,7 @@ class RootNames:
     def in_text(self, text: str) -> str:
         """Return `text` with every directory as its token, each spelled one way."""
         before = text
+        text = text.replace("/private{{", "{{")
         for roots in self._own:
             text = tokenize_roots(text, roots)
         for path in self._foreign:

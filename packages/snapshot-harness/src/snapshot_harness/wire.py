@@ -9,6 +9,9 @@ from snapshot_harness.order import Frame
 MARKER = "snapshot"
 """The key of a line that the harness put into the transcript, not the agent."""
 
+_ANSWERED = frozenset({"method", "result", "error"})
+"""A frame has one of these; without any, an `id` is something else."""
+
 _CHUNKS = frozenset({"agent_message_chunk", "agent_thought_chunk", "user_message_chunk"})
 
 
@@ -32,7 +35,7 @@ def number_rpc_ids(frames: Sequence[Frame], *, merged: bool) -> list[Frame]:
     numbered: list[Frame] = []
     for frame in frames:
         boot += MARKER in frame
-        if frame.get("id") is not None:
+        if frame.get("id") is not None and _ANSWERED & frame.keys():
             side = "agent" if "method" in frame else "client"
             frame = {**frame, "id": number(side, frame["id"])}  # noqa: PLW2901  a copy, the caller's stays
         elif _cancels(frame):

@@ -1,0 +1,115 @@
+"""What the rows of one log must be: tokens lie whole, deltas join to their blocks. No I/O."""
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from llm_replay.derive import DerivedCall, derive_calls
+from llm_replay.session_log import SessionLog
+from llm_replay.tokens import check_tokens, check_value
+from snapshot_harness.exceptions import Problem
+from snapshot_harness.model_rows import PLACEHOLDER, is_summary, served_by_override
+from snapshot_harness.values import fingerprint
+
+_FIELDS = {
+    "text-delta": ("text", "text"),
+    "reasoning-delta": ("reasoning", "text"),
+    "tool-call-delta": ("tool-call", "argumentsDelta"),
+}
+_UNKNOWN_TOOL = "UNKNOWN_TOOL"
+
+
+def row_problems(
+    path: Path,
+    log: SessionLog,
+    *,
+    overridden: Collection[int],
+    primary: bool,
+    malformed: bool,
+) -> Iterator[Problem]:
+    """Yield what is wrong with the events of a log, each with its line."""
+    output = served_by_override(log, overridden, primary=primary)
+    for call in derive_calls(log.events):
+        if log.header.tokens and not output.intersection(call.positions):
+            yield from _token_problems(path, log, call)
+        if not malformed:
+            yield from _block_problems(path, log, call)
+    for place, event in enumerate(log.events):
+        if log.header.tokens and place not in output and is_summary(event):
+            for what in check_value(event["data"]["rawOutput"]):
+                yield _broken(path, log.lines[place], what)
+        if _is_unknown_tool(event):
+            yield Problem(
+                path=path,
+                line=log.lines[place],
+                what="the result of a tool that the agent doesn't have",
+                why="The scenario tests a mistake of its own making.",
+                hint="record it again with the tools that the agent has",
+            )
+
+
+def _token_problems(path: Path, log: SessionLog, call: DerivedCall) -> Iterator[Problem]:
+    chunks = [log.events[place]["data"]["chunk"] for place in call.positions]
+    for place, what in check_tokens(chunks):
+        line = log.lines[call.positions[place]]
+        if PLACEHOLDER in fingerprint(chunks[place]):
+            yield Problem(
+                path=path,
+                line=line,
+                what="a {{fromRequest:…}} in a log with `tokens: 1`",
+                why="There it is text that the model said, and would be served as it stands.",
+                hint="put the entry into replay.override.json, where placeholders are live",
+            )
+        else:
+            yield _broken(path, line, what)
+
+
+def _broken(path: Path, line: int, what: str) -> Problem:
+    return Problem(
+        path=path,
+        line=line,
+        what=what,
+        why="With `tokens: 1` every `{{` of a model row begins a served token, whole in one delta.",
+        hint="write `{{lit}}` for two braces that the model said, and keep a token in one delta",
+    )
+
+
+def _block_problems(path: Path, log: SessionLog, call: DerivedCall) -> Iterator[Problem]:
+    joined: dict[object, str] = {}
+    kinds: dict[object, str] = {}
+    for place in call.positions:
+        chunk = log.events[place]["data"]["chunk"]
+        kind = chunk.get("type")
+        index = repr(chunk.get("index"))
+        if kind in _FIELDS:
+            block, field = _FIELDS[kind]
+            text = chunk.get(field)
+            if kinds.setdefault(index, block) == block and isinstance(text, str):
+                joined[index] = joined.get(index, "") + text
+        elif kind == "block-end" and index in joined:
+            ended = _text_of(chunk.get("block"))
+            if ended is not None and ended != joined.pop(index):
+                yield Problem(
+                    path=path,
+                    line=log.lines[place],
+                    what=f"the deltas of block {index} don't join to its block-end",
+                    why="The stream and its end would tell the agent different things.",
+                    hint="correct the one that was edited, or say `malformed = true`",
+                )
+
+
+def _text_of(block: object) -> str | None:
+    """Return the text that the deltas of a block must join to."""
+    if not isinstance(block, dict):
+        return None
+    field = "arguments" if block.get("type") == "tool-call" else "text"
+    text = block.get(field)
+    return text if isinstance(text, str) else None
+
+
+def _is_unknown_tool(event: dict[str, Any]) -> bool:
+    data = event.get("data")
+    if event.get("type") != "tool/result" or not isinstance(data, dict):
+        return False
+    error = data.get("error")
+    return isinstance(error, dict) and error.get("code") == _UNKNOWN_TOOL
