@@ -13,7 +13,12 @@ export async function loadEngine({ directory, weights, threads }) {
   const { LlamaChat, getLlama } = await import(pathToFileURL(entry));
   // "never": without it a missing binary is fetched as source and compiled.
   const llama = await getLlama({
-    gpu: false, build: "never", skipDownload: true, maxThreads: threads, progressLogs: false, logLevel: "error",
+    gpu: false,
+    build: "never",
+    skipDownload: true,
+    maxThreads: threads,
+    progressLogs: false,
+    logLevel: "error",
   });
   const model = await llama.loadModel({ modelPath: weights });
   const contextSize = Math.min(CONTEXT_TOKENS, model.trainContextSize);
@@ -42,7 +47,7 @@ class Engine {
    */
   async generate({ turns, opening = "", schema, sampling, signal, onText }) {
     const history = [...turns.map(historyItem), { type: "model", response: opening ? [opening] : [] }];
-    const prompt = this.#count(history, sampling.maxTokens);
+    const prompt = this.#count(history);
     const meter = this.#chat.sequence.tokenMeter.getState();
     const grammar = schema && (await this.#llama.createGrammarForJsonSchema(schema));
     const { metadata } = await this.#chat.generateResponse(history, {
@@ -50,7 +55,7 @@ class Engine {
       topP: sampling.topP,
       topK: 40,
       seed: sampling.seed,
-      maxTokens: sampling.maxTokens,
+      maxTokens: Math.min(sampling.maxTokens, this.#contextSize - prompt),
       customStopTriggers: sampling.stop,
       grammar,
       signal,
@@ -64,14 +69,14 @@ class Engine {
     };
   }
 
-  #count(history, room) {
+  #count(history) {
     const { contextText } = this.#chat.chatWrapper.generateContextState({ chatHistory: history });
     const prompt = contextText.tokenize(this.#chat.model.tokenizer).length;
-    if (prompt + room <= this.#contextSize) return prompt;
-    throw new RequestError(
-      `the messages take ${prompt} tokens and the answer may take ${room}; the model holds ${this.#contextSize}`,
-      { param: "messages", code: "context_length_exceeded" },
-    );
+    if (prompt < this.#contextSize) return prompt;
+    throw new RequestError(`the messages take ${prompt} tokens; the model holds ${this.#contextSize}`, {
+      param: "messages",
+      code: "context_length_exceeded",
+    });
   }
 }
 
