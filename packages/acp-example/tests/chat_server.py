@@ -159,7 +159,7 @@ async def _exchange(
     port = server.sockets[0].getsockname()[1]
     outcome.base_url = f"http://127.0.0.1:{port}{base_path}"
     adapter = ChatAdapter(
-        Config.model_validate({"base_url": outcome.base_url, **config}),
+        Config.model_validate({"base_url": outcome.base_url, "env_file": None, **config}),
         environment={
             name: value.replace("{base_url}", outcome.base_url)
             for name, value in environment.items()

@@ -5,6 +5,7 @@ import json
 import socket
 import struct
 from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 from chat_server import (
@@ -173,6 +174,28 @@ def test_a_key_that_no_header_can_carry_is_not_quoted(exchange: Exchange, key: s
     assert str(outcome.error) == (
         "AUTH: DEEPSEEK_API_KEY holds a character that no HTTP header can carry"
     )
+
+
+def test_a_key_may_stand_in_a_file(exchange: Exchange, tmp_path: Path) -> None:
+    file = tmp_path / "keys.env"
+    file.write_text("DEEPSEEK_API_KEY='from the file'\n")
+
+    outcome = exchange(streamed(HELLO), environment={}, env_file=str(file))
+
+    assert outcome.headers["authorization"] == "Bearer from the file"
+
+
+@pytest.mark.parametrize("environment", [{"DEEPSEEK_API_KEY": ""}, {"DSH_SNAPSHOT": "record"}])
+def test_a_file_gives_no_key_where_the_environment_decides(
+    exchange: Exchange, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    file = tmp_path / "keys.env"
+    file.write_text("DEEPSEEK_API_KEY=from-the-file\n")
+
+    outcome = exchange(streamed(HELLO), environment=environment, env_file=str(file))
+
+    assert outcome.error is not None
+    assert outcome.error.code == "AUTH"
 
 
 def test_an_endpoint_without_a_key_gets_none(exchange: Exchange) -> None:

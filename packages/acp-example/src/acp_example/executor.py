@@ -8,12 +8,13 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, Protocol, cast
+from typing import Final, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from acp_example.bounds import Limit, cut_middle
 from acp_example.exceptions import ToolError
+from acp_example.plugins import Context
 from acp_example.tools import Execution
 
 __all__ = ["Capture", "Config", "ShellExecutor", "apply", "child_environment", "inject", "name"]
@@ -52,11 +53,7 @@ class Config(BaseModel):
     """How long, once the shell has ended, what it left running may still write."""
 
 
-class _Context(Protocol):
-    def provide(self, name: str, value: Any, /) -> Any: ...  # noqa: ANN401  services are told apart by name
-
-
-def apply(context: _Context, config: Config) -> None:
+def apply(context: Context, config: Config) -> None:
     """Offer the executor as a service; another plugin may offer one of its own instead."""
     context.provide("executor", ShellExecutor(config))
 

@@ -5,11 +5,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from functools import cached_property
+from pathlib import Path
 from ssl import SSLContext
 from typing import Final
 
 import httpx
 
+from acp_example.dotenv import read_value
 from acp_example.exceptions import ModelError
 from acp_example.llm import ModelRequest
 from acp_example.provider.config import Config
@@ -34,10 +36,12 @@ class ChatAdapter:
         config: Config,
         *,
         environment: Mapping[str, str] = os.environ,
+        directory: Path | None = None,
         now: Callable[[], datetime] = _utc_now,
     ) -> None:
         self._config = config
         self._environment = environment
+        self._directory = directory or Path.cwd()
         self._now = now
         self.name = config.name
         self.models = tuple(model.info() for model in config.models)
@@ -148,30 +152,43 @@ class ChatAdapter:
             "content-type": "application/json",
             **{name.lower(): value for name, value in self._config.headers.items()},
         }
-        key = self._key()
-        if key:
-            headers.setdefault("authorization", f"Bearer {key}")
+        if "authorization" not in headers and (authorization := self._authorization()):
+            headers["authorization"] = authorization
         return headers
 
-    def _key(self) -> str | None:
-        name = self._config.key_env
-        if not name:
+    def _authorization(self) -> str | None:
+        name, key = self._config.key_env, self._key
+        if not name or (not key and self._override is not None):
             return None
-        key = self._environment.get(name, "").strip()
-        if not key and self._override is None:
+        if not key:
             raise ModelError(
                 code="AUTH",
                 message=f"there is no key for {self.name}: set {name}, or configure key_env",
             )
-        if key and not (key.isascii() and key.isprintable()):
+        if not (key.isascii() and key.isprintable()):
             raise ModelError(
                 code="AUTH", message=f"{name} holds a character that no HTTP header can carry"
             )
-        return key or None
+        return f"Bearer {key}"
+
+    @cached_property
+    def _key(self) -> str:
+        """The key, or nothing.
+
+        Only the key may come from a file: an endpoint from a file that came with somebody's
+        project would be sent the key out of the environment.
+        """
+        name, file = self._config.key_env, self._config.env_file
+        if not name:
+            return ""
+        key = self._environment.get(name)
+        if key is None and file and "DSH_SNAPSHOT" not in self._environment:
+            key = read_value(self._directory / file, name)
+        return (key or "").strip()
 
     def _without_key(self, error: ModelError) -> ModelError:
         """Take the key out of a failure, which will be logged: some servers echo it."""
-        key = self._environment.get(self._config.key_env or "", "").strip()
+        key = self._key
         return ModelError(
             code=error.code,
             message=error.message.replace(key, "[key]") if key else error.message,

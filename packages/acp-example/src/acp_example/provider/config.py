@@ -63,6 +63,8 @@ class Config(BaseModel):
     """A variable that, when set, replaces `base_url`; such an endpoint may go without a key."""
     key_env: str | None = "DEEPSEEK_API_KEY"
     """The variable that holds the key; an endpoint that needs none has an empty one."""
+    env_file: str | None = ".env"
+    """Where else the key may stand, seen from the composition; never read in a snapshot run."""
     headers: dict[str, str] = Field(default_factory=dict)
     body: dict[str, Any] = Field(default_factory=dict)
     """Further keys of the request body, for example a temperature."""
