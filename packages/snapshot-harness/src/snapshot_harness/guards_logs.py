@@ -22,7 +22,6 @@ from snapshot_harness.fixtures import (
 from snapshot_harness.guards_rows import row_problems
 from snapshot_harness.model_rows import seed_length
 from snapshot_harness.normalize import normalize_fixture
-from snapshot_harness.run import rules_of
 from snapshot_harness.steps import (
     Cancel,
     Notify,
@@ -33,7 +32,7 @@ from snapshot_harness.steps import (
     Script,
     SendRaw,
 )
-from snapshot_harness.suite import Scenario, ScenarioFile, Suite
+from snapshot_harness.suite import Scenario, ScenarioFile, Suite, rules_of
 
 _CANCELS = ("session/cancel", "$/cancel_request")
 

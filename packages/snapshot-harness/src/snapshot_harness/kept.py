@@ -1,0 +1,164 @@
+"""What a failing run left for review: its files and causes, under `.snapshot/` beside suite.toml."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from snapshot_harness.atomic import pending, write_scenario
+from snapshot_harness.compare import Cause
+from snapshot_harness.credentials import find_credentials, redact
+from snapshot_harness.exceptions import FixtureError, Problem
+from snapshot_harness.fixtures import stable_lines
+
+FOLDER = ".snapshot"
+FACTS = "pending.json"
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """One scenario's actual files, and what is known about them.
+
+    `base` holds the digests of the committed files that the run was compared
+    with, `refusals` the reasons why these files must not be taken over.
+    """
+
+    scenario: str
+    directory: Path
+    files: tuple[str, ...]
+    base: Mapping[str, str | None]
+    causes: tuple[Cause, ...]
+    refusals: tuple[str, ...]
+
+
+def keep(  # noqa: PLR0913  facts, all by keyword
+    suite: Path,
+    scenario: str,
+    *,
+    files: Mapping[str, bytes],
+    stale: Sequence[str] = (),
+    causes: Sequence[Cause] = (),
+    refusals: Sequence[str] = (),
+    environ: Mapping[str, str] | None = None,
+) -> Path:
+    """Keep a run's actual files for review; return where.
+
+    `stale` names committed files that the run would remove. What looks like a
+    credential is cut out, and files without it can't be taken over.
+    """
+    environ = os.environ if environ is None else environ
+    clean, leaks = _without_credentials(files, environ)
+    target = suite / FOLDER / scenario
+    facts = {
+        "version": _VERSION,
+        "scenario": scenario,
+        "files": sorted(clean),
+        "base": {name: _digest(suite / scenario / name) for name in sorted({*clean, *stale})},
+        "causes": [asdict(cause) for cause in causes],
+        "refusals": [redact(text, environ) for text in (*refusals, *leaks)],
+    }
+    fresh = target.with_name(f".{scenario}.{os.getpid()}")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    for name, data in clean.items():
+        (fresh / name).write_bytes(data)
+    text = redact(json.dumps(facts, ensure_ascii=False, indent=2), environ)
+    (fresh / FACTS).write_text(f"{text}\n", "utf-8", errors="backslashreplace")
+    forget(suite, scenario)
+    fresh.rename(target)
+    return target
+
+
+def forget(suite: Path, scenario: str) -> None:
+    """Remove what was kept of a scenario: it passed, or its files were accepted or rejected."""
+    shutil.rmtree(suite / FOLDER / scenario, ignore_errors=True)
+
+
+def find_kept(suite: Path) -> list[Kept]:
+    """Return what waits for review, by name.
+
+    Raises:
+        FixtureError: A folder below `.snapshot/` is not one that a run left.
+    """
+    folder = suite / FOLDER
+    if not folder.is_dir():
+        return []
+    entries = sorted(entry for entry in folder.iterdir() if (entry / FACTS).is_file())
+    return [_read(entry) for entry in entries if not entry.name.startswith(".")]
+
+
+def accept(suite: Path, kept: Kept) -> list[str]:
+    """Take a run's files over into its scenario, all or none; return what changed.
+
+    Raises:
+        FixtureError: The files must not be taken over, or the scenario is another by now.
+    """
+    directory = suite / kept.scenario
+    left = pending(directory)
+    problems = [] if left is None else [left.problem]
+    problems += [
+        Problem(path=kept.directory, what=text, hint="find out why; then refresh or record")
+        for text in kept.refusals
+    ]
+    problems += [
+        Problem(
+            path=directory / name,
+            what="the file changed since the run that left these",
+            hint="run the scenario again, then review what differs",
+        )
+        for name, digest in kept.base.items()
+        if _digest(directory / name) != digest
+    ]
+    if problems:
+        raise FixtureError(problems=problems)
+    files: dict[str, bytes | None] = dict.fromkeys(kept.base)
+    for name in kept.files:
+        data = (kept.directory / name).read_bytes()
+        old = directory / name
+        has = name.endswith(".jsonl") and old.is_file()
+        files[name] = stable_lines(data, old.read_bytes()) if has else data
+    written = write_scenario(directory, files)
+    forget(suite, kept.scenario)
+    return written
+
+
+def _without_credentials(
+    files: Mapping[str, bytes], environ: Mapping[str, str]
+) -> tuple[dict[str, bytes], list[str]]:
+    clean: dict[str, bytes] = {}
+    leaks: list[str] = []
+    for name, data in files.items():
+        text = data.decode(errors="surrogateescape")
+        found = list(find_credentials(text, environ))
+        leaks += [f"{name}:{one.line}: {one.what} was cut out" for one in found]
+        clean[name] = redact(text, environ).encode(errors="surrogateescape") if found else data
+    return clean, leaks
+
+
+def _digest(path: Path) -> str | None:
+    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
+
+
+def _read(directory: Path) -> Kept:
+    path = directory / FACTS
+    try:
+        facts: dict[str, Any] = json.loads(path.read_bytes())
+        if facts["version"] != _VERSION or facts["scenario"] != directory.name:
+            raise ValueError(facts["version"])
+        return Kept(
+            scenario=facts["scenario"],
+            directory=directory,
+            files=tuple(facts["files"]),
+            base=dict(facts["base"]),
+            causes=tuple(Cause(**cause) for cause in facts["causes"]),
+            refusals=tuple(facts["refusals"]),
+        )
+    except (ValueError, KeyError, TypeError):
+        what = "not what this version of the harness leaves for review"
+        hint = f"remove {directory}, and run the scenario again"
+        raise FixtureError(problems=[Problem(path=path, what=what, hint=hint)]) from None
