@@ -62,6 +62,7 @@ def typecheck(session: nox.Session) -> None:
     sync(session, "typecheck")
     for package in PACKAGES:
         session.run("mypy", f"packages/{package}/src", f"packages/{package}/tests")
+    session.run("mypy", "packages/acp-example/local_model")
     session.run("mypy", "noxfile.py")
 
 
@@ -175,3 +176,25 @@ def mutation(session: nox.Session) -> None:
     """Delete each statement of the judging modules in turn; a test must notice every time."""
     sync(session, "tests")
     session.run("python", "packages/snapshot-harness/tests/mutation.py", *session.posargs)
+
+
+@nox.session(default=False)
+def determinism(session: nox.Session) -> None:
+    """Replay the scenarios 20 times while everything around them varies. `-- --runs N`."""
+    sync(session, "snapshot")
+    session.run(
+        "python", "packages/snapshot-harness/tests/determinism.py", "scenarios", *session.posargs
+    )
+
+
+@nox.session(default=False)
+def record_local(session: nox.Session) -> None:
+    """Record scenarios from a small real model on this machine. `-- NAME…`; needs no key."""
+    sync(session, "snapshot")
+    names = [f"--snapshot-record={name}" for name in session.posargs if not name.startswith("-")]
+    options = [option for option in session.posargs if option.startswith("-")]
+    session.run(
+        "python", "packages/acp-example/local_model/serve.py", "--cache", ".nox/local-model",
+        "--allow", "bash.command=echo OK", "--",
+        "pytest", "scenarios", "--snapshot-mode=record", *names, *options,
+    )  # fmt: skip
