@@ -1,4 +1,4 @@
-"""What a failing run left for review: its files and causes, under `.snapshot/` beside suite.toml."""
+"""What failing runs left for review: files and causes, in `.snapshot/` beside suite.toml."""
 
 import hashlib
 import json
@@ -148,10 +148,10 @@ def _read(directory: Path) -> Kept:
     path = directory / FACTS
     try:
         facts: dict[str, Any] = json.loads(path.read_bytes())
-        if facts["version"] != _VERSION or facts["scenario"] != directory.name:
-            raise ValueError(facts["version"])
         return Kept(
-            scenario=facts["scenario"],
+            scenario={(_VERSION, directory.name): directory.name}[
+                facts["version"], facts["scenario"]
+            ],
             directory=directory,
             files=tuple(facts["files"]),
             base=dict(facts["base"]),

@@ -123,7 +123,7 @@ def _causes_by_turn(kept: Kept) -> list[str]:
 
 
 def _diff(suite: Path, kept: Kept) -> list[str]:
-    lines = []
+    lines: list[str] = []
     for name in sorted(kept.base):
         old, new = suite / kept.scenario / name, kept.directory / name
         sides = [
