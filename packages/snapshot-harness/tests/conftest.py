@@ -1,0 +1,10 @@
+"""Helpers of these tests are modules beside them."""
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+# Recordings with known answers are not part of this repository.
+collect_ignore_glob = [] if os.environ.get("REPLAY_CORPUS") else ["test_*corpus*.py"]
