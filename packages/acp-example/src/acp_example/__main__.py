@@ -1,0 +1,46 @@
+"""The command line: serve ACP over stdio, or look at the composition."""
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from acp_example.exceptions import ConfigError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse the command line, run, return the exit status."""
+    parser = argparse.ArgumentParser(prog="acp-example", description=__doc__)
+    parser.add_argument("command", nargs="?", choices=["serve", "doctor"], default="serve")
+    parser.add_argument("--config", type=Path, default=Path("agent.toml"), metavar="FILE")
+    options = parser.parse_args(argv)
+    return serve(options.config.absolute(), os.environ)
+
+
+def serve(config: Path, environ: Mapping[str, str]) -> int:
+    """Serve one client on stdin and stdout."""
+    from acp_example.stdio import claim_stdout  # noqa: PLC0415  before anything can print
+
+    frames = claim_stdout()
+    from acp_example import boot  # noqa: PLC0415
+
+    try:
+        host = boot.host(config, environ)
+    except ConfigError as error:
+        print(f"acp-example: {error}", file=sys.stderr)
+        return 2
+    boot.run(host, source=0, target=frames)
+    return 0
+
+
+def entry() -> NoReturn:
+    """Run as a program, and leave at once when all is written."""
+    status = main()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+if __name__ == "__main__":
+    entry()

@@ -1,0 +1,47 @@
+"""What all sessions of one agent process share."""
+
+import random
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from acp_example.clock import Clock, SystemClock
+from acp_example.composition import Composition
+from acp_example.prompt import system_prompt
+from acp_example.retry import retry_delay_ms
+from acp_example.spill import SpillRoot
+from acp_example.store import Store
+from llm_replay.chunks import Failure
+from llm_replay.seam import RetryPolicy
+
+
+def _uuid() -> str:
+    return str(uuid.uuid4())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """The composition, and everything of the world that a test may want to replace."""
+
+    composition: Composition
+    store: Store
+    spill: SpillRoot
+    environment: Mapping[str, str]
+    clock: Clock = field(default_factory=SystemClock)
+    new_id: Callable[[], str] = _uuid
+    chance: Callable[[], float] = random.random
+
+    @property
+    def shared_roots(self) -> list[Path]:
+        """What every session may use besides its working directory."""
+        temporary = self.environment.get("TMPDIR")
+        return [self.spill.root, *([Path(temporary)] if temporary else [])]
+
+    def system_prompt(self, cwd: Path) -> str:
+        """Return the system prompt of a session."""
+        return system_prompt(cwd=str(cwd), instructions=self.composition.agent.instructions)
+
+    def retry(self, failure: Failure, policy: RetryPolicy, retry: int) -> int | None:
+        """Say after how long a failed call is tried again; None gives up."""
+        return retry_delay_ms(failure, policy, retry=retry, random=self.chance)

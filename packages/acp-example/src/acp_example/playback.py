@@ -1,0 +1,77 @@
+"""A loaded session, told to a client as if it had watched. No I/O."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from acp_example import updates
+from acp_example.session import Event
+from acp_example.tools import Tool, ToolResult
+
+_SHOWN: Final = {"text": "agent_message_chunk", "reasoning": "agent_thought_chunk"}
+
+Updates = Iterable[dict[str, Any]]
+
+
+class Playback:
+    """Turns a log's events into updates: what was said, thought and done, in order."""
+
+    def __init__(self, *, tool: Callable[[str], Tool | None], locate: Callable[[str], str]) -> None:
+        self._tool = tool
+        self._locate = locate
+        self._calls: dict[tuple[int, int, str], str] = {}
+        self._position = (0, 0, 0)
+
+    def updates(self, events: Iterable[Event]) -> Updates:
+        """Yield the updates of a whole log."""
+        for event in events:
+            data = event["data"]
+            match event["type"]:
+                case "user/message" if data["source"]["kind"] == "user":
+                    yield from self._said(data)
+                case "assistant/message":
+                    yield from self._answered(data["message"])
+                case "tool/call":
+                    yield self._called(data)
+                case "tool/result":
+                    yield self._settled(data)
+                case _:
+                    pass  # Nothing that a client sees.
+
+    def _said(self, message: Mapping[str, Any]) -> Updates:
+        for block in message["content"]:
+            if block["type"] == "text":
+                yield updates.text_chunk("user_message_chunk", block["text"])
+            else:
+                image = {"type": "image", **block["attachment"]}
+                yield {"sessionUpdate": "user_message_chunk", "content": image}
+
+    def _answered(self, message: Mapping[str, Any]) -> Updates:
+        for block in message["content"]:
+            if block["type"] in _SHOWN and block["text"].strip():
+                yield updates.text_chunk(_SHOWN[block["type"]], block["text"])
+
+    def _called(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        turn, step, call_id = data["turn"], data["step"], data["callId"]
+        place = self._position[2] + 1 if self._position[:2] == (turn, step) else 1
+        self._position = (turn, step, place)
+        name = self._calls[turn, step, call_id] = f"{turn}.{step}.{place}"
+        return {
+            "sessionUpdate": "tool_call",
+            **updates.describe(
+                name, data["name"], data["arguments"], self._tool(data["name"]), self._locate
+            ),
+            "status": "pending",
+        }
+
+    def _settled(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        block = data["message"]["content"][0]
+        name = self._calls.get((data["turn"], data["step"], block["toolCallId"]), "")
+        texts = [part["text"] for part in block["content"] if part["type"] == "text"]
+        images = [part["attachment"] for part in block["content"] if part["type"] == "image"]
+        result = ToolResult(
+            text="".join(texts),
+            is_error=block["isError"],
+            images=images,
+            details=data.get("meta", {}),
+        )
+        return updates.call_settled(name, result)

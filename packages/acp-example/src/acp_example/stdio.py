@@ -1,0 +1,141 @@
+"""Frames over stdin and stdout: one JSON object a line, and nothing else on stdout."""
+
+import asyncio
+import json
+import os
+import select
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import orjson
+
+_ATOMIC: Final = 4096  # What a pipe that polls as writable takes without blocking.
+_CHUNK: Final = 65_536
+
+
+def claim_stdout() -> int:
+    """Keep the real stdout for frames; whatever else is printed goes to stderr from now on."""
+    frames = os.dup(1)
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    return frames
+
+
+class StdioTransport:
+    """Moves JSON-RPC messages over two file descriptors of any kind.
+
+    `ended` runs when the input is over, before anybody is told: what still runs can then finish
+    and say so. Every request that was read gets its answer out before the end is reported.
+    """
+
+    def __init__(self, source: int, target: int, *, ended: Callable[[], Awaitable[None]]) -> None:
+        self._source = source
+        self._target = target
+        self._ended = ended
+        self._loop = asyncio.get_running_loop()
+        self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._lock = asyncio.Lock()
+        self._gone = False
+        self._unanswered: set[object] = set()
+        self._answered = asyncio.Event()
+        self._poll = select.poll()
+        self._poll.register(target, select.POLLOUT)
+        threading.Thread(target=self._read, name="stdin", daemon=True).start()
+
+    async def receive(self) -> dict[str, Any] | None:
+        """Return the next message, or None at the end. What is no message is answered here."""
+        while (line := await self._lines.get()) is not None:
+            if not line.strip():
+                continue
+            message = _decoded(line)
+            if isinstance(message, dict):
+                if "id" in message and "method" in message:
+                    self._unanswered.add(_key(message["id"]))
+                return message
+            code, text = (-32700, "Parse error") if message is None else (-32600, "Invalid request")
+            error = {"code": code, "message": f"{text}: a frame is one JSON object on one line"}
+            await self.send({"jsonrpc": "2.0", "id": None, "error": error})
+        await self._ended()
+        while self._unanswered and not self._gone:
+            self._answered.clear()
+            await self._answered.wait()
+        return None
+
+    async def send(self, message: dict[str, Any]) -> None:
+        """Write a message. Messages keep the order in which this was called."""
+        data = _encoded(message)
+        async with self._lock:
+            await self._write(data)
+        if "method" not in message:
+            self._unanswered.discard(_key(message.get("id")))
+            self._answered.set()
+
+    async def close(self) -> None:
+        """Nothing to do: the descriptors belong to the process."""
+
+    async def _write(self, data: bytes) -> None:
+        if self._gone:
+            return
+        try:
+            if len(data) <= _ATOMIC and self._poll.poll(0):
+                os.write(self._target, data)
+            else:
+                await self._loop.run_in_executor(None, self._write_all, data)
+        except OSError:
+            # The client is gone. Its end of stdin comes too, and ends the process.
+            self._gone = True
+            self._answered.set()
+
+    def _write_all(self, data: bytes) -> None:
+        while data:
+            data = data[os.write(self._target, data) :]
+
+    def _read(self) -> None:
+        """Cut the input into lines, on a thread: this works for pipes, files and terminals."""
+        rest = bytearray()
+        while True:
+            try:
+                data = os.read(self._source, _CHUNK)
+            except OSError:
+                data = b""
+            rest += data
+            lines: list[bytes] = []
+            if b"\n" in data or not data:
+                *lines, last = bytes(rest).split(b"\n")
+                lines += [] if data else [last]
+                rest = bytearray(last)
+            self._loop.call_soon_threadsafe(self._take, lines, not data)
+            if not data:
+                return
+
+    def _take(self, lines: list[bytes], end: bool) -> None:  # noqa: FBT001  called by position
+        for line in lines:
+            self._lines.put_nowait(line)
+        if end:
+            self._lines.put_nowait(None)
+
+
+def _decoded(line: bytes) -> object:
+    """Return a line's value; None where it is not JSON."""
+    try:
+        return orjson.loads(line)
+    except ValueError:
+        pass
+    try:
+        # Half a surrogate pair is refused by orjson, and is JSON nevertheless.
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _encoded(message: dict[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(message, default=str, option=orjson.OPT_APPEND_NEWLINE)
+    except TypeError:
+        return json.dumps(message, default=str, separators=(",", ":")).encode() + b"\n"
+
+
+def _key(request_id: object) -> str:
+    return json.dumps(request_id)
