@@ -6,14 +6,16 @@ every pytest run of an environment that has the package.
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from snapshot_harness.header_desk import HeaderDesk, HeaderSender
     from snapshot_harness.modes import Mode
+    from snapshot_harness.run import Outcome
     from snapshot_harness.suite import Scenario, Suite
 
 SUITE = "suite.toml"
@@ -49,7 +51,8 @@ def pytest_configure(config: pytest.Config) -> None:
             f"--snapshot-mode={mode} writes fixtures, and CI only replays\n"
             "  hint: --snapshot-on-ci allows it, on purpose and in plain sight"
         )
-    config.pluginmanager.register(HeaderDesk(config), "snapshot-headers")
+    plugin = Worker if hasattr(config, "workerinput") else Controller
+    config.pluginmanager.register(plugin(config), "snapshot-run")
     if hasattr(config, "workerinput"):
         # xdist's workers ignore Ctrl-C; ours must kill their agents at once.
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -128,7 +131,7 @@ class ScenarioItem(SnapshotItem):
         self.suite = suite
         self.scenario = scenario
         self.mode = mode
-        self.told: list[Any] = []
+        self.outcome: Outcome | None = None
 
     def runtest(self) -> None:
         """Run it.
@@ -139,10 +142,23 @@ class ScenarioItem(SnapshotItem):
         from snapshot_harness.report import failure_text  # noqa: PLC0415
         from snapshot_harness.run import run_scenario  # noqa: PLC0415
 
-        outcome = run_scenario(self.suite, self.scenario, self.mode)
-        self.told = outcome.headers
-        if outcome.report.outcome != "passed":
-            raise ScenarioFailure(failure_text(outcome.report))
+        self.outcome = run_scenario(self.suite, self.scenario, self.mode)
+        if self.outcome.report.outcome != "passed":
+            raise ScenarioFailure(failure_text(self.outcome.report))
+
+    def facts(self, sender: "HeaderSender") -> dict[str, Any] | None:
+        """Return what the controlling process needs to know, as JSON; None if it did not run."""
+        from snapshot_harness.report import as_json  # noqa: PLC0415
+
+        if self.outcome is None:
+            return None
+        headers = self.outcome.headers
+        return {
+            "suite": str(self.path),
+            "class": self.suite.header_class_of(self.scenario.file) if headers else "",
+            "headers": sender.pack(headers),
+            "report": as_json(self.outcome.report),
+        }
 
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return where the scenario is defined."""
@@ -173,8 +189,83 @@ class GuardsItem(SnapshotItem):
         return self.path, 0, self.name
 
 
-class HeaderDesk:
-    """Judges what sessions were told, once per class, at the end of the whole run."""
+class Worker:
+    """The side that runs scenarios: it hands what they came to on with their reports."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
+        self._sender: HeaderSender | None = None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Attach what the controlling process needs: user properties would land in JUnit."""
+        report = yield
+        if isinstance(item, ScenarioItem) and call.when == "call":
+            from snapshot_harness.header_desk import HeaderSender  # noqa: PLC0415
+
+            self._sender = self._sender or HeaderSender()
+            report.snapshot = item.facts(self._sender)  # type: ignore[attr-defined]  # ours
+        return report
+
+
+class Controller(Worker):
+    """The side that reports: it judges headers once per class, at the end of the whole run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        super().__init__(config)
+        self._desk: HeaderDesk | None = None
+        self._reports: list[dict[str, Any]] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take in what a scenario came to."""
+        facts = getattr(report, "snapshot", None)
+        if facts is None:
+            return
+        from snapshot_harness.header_desk import HeaderDesk  # noqa: PLC0415
+
+        self._desk = self._desk or HeaderDesk()
+        self._reports.append(facts["report"])
+        self._desk.add(
+            facts["headers"],
+            node=report.nodeid.rpartition("::")[0],
+            suite=facts["suite"],
+            header_class=facts["class"],
+            scenario=facts["report"]["scenario"],
+        )
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Judge the headers when all scenarios are done, also where the run stops early."""
+        try:
+            result = yield
+        except pytest.Session.Failed:
+            self._judge(session)
+            raise
+        self._judge(session)
+        return result
+
+    def _judge(self, session: pytest.Session) -> None:
+        judgements = self._desk.judge() if self._desk is not None else []
+        session.testscollected += len(judgements)
+        for one in judgements:
+            self._tell(f"{one.suite}::header[{one.header_class}]", "\n".join(one.problems))
+
+    def _tell(self, node: str, problems: str) -> None:
+        """Report an item that was never collected, as if it had run."""
+        hook = self._config.hook
+        location = (node.partition("::")[0], 0, node.rpartition("::")[2])
+        hook.pytest_runtest_logstart(nodeid=node, location=location)
+        for when in ("setup", "call", "teardown"):
+            failed = when == "call" and bool(problems)
+            report = pytest.TestReport(
+                nodeid=node,
+                location=location,
+                keywords={},
+                outcome="failed" if failed else "passed",
+                longrepr=problems if failed else None,
+                when=when,
+            )
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=node, location=location)

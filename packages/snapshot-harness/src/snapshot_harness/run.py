@@ -1,7 +1,7 @@
 """One scenario in replay or refresh: run it, judge it, and write only where asked to."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from snapshot_harness.fixtures import (
     roll_forward,
 )
 from snapshot_harness.headers import Told, collect
+from snapshot_harness.kept import forget, keep
 from snapshot_harness.modes import Mode
 from snapshot_harness.normalize import Normalized, normalize_fixture, normalize_run
 from snapshot_harness.report import Report
@@ -28,16 +29,15 @@ from snapshot_harness.served import unlogged
 from snapshot_harness.steps import Script, read_script
 from snapshot_harness.suite import Scenario, Suite, rules_of
 from snapshot_harness.verdict import judge
-from snapshot_harness.writing import files_of, refusals, write
+from snapshot_harness.writing import files_of, refusals, stale_logs, write
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """A scenario's report, what its sessions were told, and the files of a run that differs."""
+    """A scenario's report, and what its sessions were told."""
 
     report: Report
     headers: list[Told] = field(default_factory=list)
-    actual: Mapping[str, bytes] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,7 +156,7 @@ def failed(scenario: Scenario, mode: Mode, problems: Sequence[str]) -> Report:
     """Return the report of a run with problems, or of one not yet found to have passed."""
     return Report(
         scenario=scenario.name,
-        directory=scenario.directory,
+        directory=_shown(scenario.directory),
         mode=mode.value,
         outcome="failed",
         problems=problems,
@@ -178,11 +178,43 @@ def _replay(suite: Suite, scenario: Scenario) -> Outcome:
     actual = prepared.actual(run)
     headers = prepared.told(run, actual)
     causes = compare(prepared.expected(), actual)
+    forget(suite.directory, scenario.name)
     if not causes and not problems:
         return Outcome(report=replace(report, outcome="passed", stderr_tail=""), headers=headers)
-    new = files_of(actual, scenario.file, headers=headers, with_logs=prepared.compares_log)
-    report = replace(report, causes=causes)
-    return Outcome(report=report, headers=headers, actual=new if causes else {})
+    if causes:
+        report = _keep(replace(report, causes=causes), prepared, run, actual)
+    return Outcome(report=report, headers=headers)
+
+
+def _keep(report: Report, prepared: Prepared, run: Run, actual: Normalized) -> Report:
+    """Keep the files of a run that differs, and say how to take them over, if one may."""
+    scenario = prepared.scenario
+    with_logs = prepared.compares_log
+    headers = prepared.told(run, actual)
+    new = files_of(actual, scenario.file, headers=headers, with_logs=with_logs)
+    barred = [*report.problems, *refusals(new, run.roots), *_unlogged(prepared, run, actual)]
+    suite = prepared.suite.directory
+    kept = keep(
+        suite,
+        scenario.name,
+        files=new,
+        stale=stale_logs(scenario.directory, new) if with_logs else [],
+        causes=report.causes,
+        refusals=barred,
+    )
+    accept = f"snapshot-harness review {_shown(suite)} --accept {scenario.name}"
+    return replace(report, kept=_shown(kept), accept="" if barred else accept)
+
+
+def _unlogged(prepared: Prepared, run: Run, actual: Normalized) -> list[str]:
+    if not prepared.compares_log:
+        return []
+    return unlogged(prepared.fixture, prepared.expected(), run.logs, actual)
+
+
+def _shown(path: Path) -> Path:
+    """Return a path as one would type it here."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def _refresh(suite: Suite, scenario: Scenario) -> Outcome:
@@ -197,11 +229,10 @@ def _refresh(suite: Suite, scenario: Scenario) -> Outcome:
     headers = prepared.told(run, actual)
     with_logs = prepared.compares_log
     new = files_of(actual, scenario.file, headers=headers, with_logs=with_logs)
-    problems = refusals(new, run.roots)
-    if with_logs:
-        problems += unlogged(prepared.fixture, prepared.expected(), run.logs, actual)
+    problems = [*refusals(new, run.roots), *_unlogged(prepared, run, actual)]
     if problems:
         return Outcome(report=replace(report, problems=problems))
     written = write(directory, new, with_logs=with_logs)
+    forget(suite.directory, scenario.name)
     report = replace(report, outcome="passed", stderr_tail="", written=written)
     return Outcome(report=report, headers=headers)

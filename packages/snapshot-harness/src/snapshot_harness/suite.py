@@ -156,13 +156,19 @@ class Scenario:
         return read_scenario(self.directory / "scenario.toml")
 
     @property
+    def is_readable(self) -> bool:
+        """Whether scenario.toml says only what it may."""
+        try:
+            return bool(self.file.why)
+        except ScenarioError:
+            return False
+
+    @property
     def runs_here(self) -> bool:
         """Whether it is for this platform; one that can't be read is, to be reported."""
-        try:
-            platforms = self.file.platforms
-        except ScenarioError:
+        if not self.is_readable:
             return True
-        return not platforms or sys.platform in platforms
+        return not self.file.platforms or sys.platform in self.file.platforms
 
 
 @dataclass(frozen=True)

@@ -51,8 +51,13 @@ def write(directory: Path, files: Mapping[str, bytes], *, with_logs: bool) -> li
         for name, data in files.items()
     }
     if with_logs:
-        new |= {path.name: None for path in find_logs(directory) if path.name not in files}
+        new |= dict.fromkeys(stale_logs(directory, files))
     return write_scenario(directory, new)
+
+
+def stale_logs(directory: Path, files: Mapping[str, bytes]) -> list[str]:
+    """Return the names of the committed logs that are not among the new files."""
+    return [path.name for path in find_logs(directory) if path.name not in files]
 
 
 def _old(path: Path) -> bytes | None:
