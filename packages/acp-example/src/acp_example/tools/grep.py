@@ -112,13 +112,11 @@ async def _ask(query: Mapping[str, Any]) -> dict[str, Any]:
     """Put a query to a worker process, which dies with the call."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        "-I",
-        "-S",
-        grep_worker.__file__,
+        *("-I", "-S", "-X", "utf8", grep_worker.__file__),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
-        start_new_session=True,
+        env={},
     )
     try:
         answer, _ = await process.communicate(json.dumps(query).encode())
