@@ -15,6 +15,7 @@ from acp_example.settings import Settings
 from acp_example.tools import CallInfo, Tool, ToolResult
 from acp_example.tools.arguments import loads, parse
 from acp_example.updates import describe
+from llm_replay.chunks import Failure
 
 _DENIALS: Mapping[str, str] = {
     "reject_once": "the user rejected this call; do not try it again",
@@ -72,9 +73,12 @@ class Batch:
         return all(call.state == "settled" for call in self.calls)
 
     @property
-    def fatal(self) -> Call | None:
-        """The first call, in call order, that must end the turn."""
-        return next((call for call in self.calls if call.fatal), None)
+    def failure(self) -> Failure | None:
+        """Why the turn must end: the first fatal call, in call order, decides."""
+        for call in self.calls:
+            if call.fatal and call.result is not None:
+                return {"message": call.result.text, "code": call.result.code or "UNKNOWN"}
+        return None
 
     def open(self, blocks: Sequence[Mapping[str, Any]]) -> None:
         """Log and announce every call, decide about each, then start what may start."""

@@ -17,6 +17,7 @@ from acp_example.llm import Llm
 from acp_example.plugins import Context, Dispose, Plugin, find, parse_config, problems_of
 from acp_example.tools import Executor, ToolRegistry
 
+_OVERLAY_HINT: Final = "  hint: let it extend the composition, with llm-replay for the provider"
 _OVERLAY: Final = ("extends", "agent", "log", "plugin", "patch", "insert")
 _PATCHES: Final = ("id", "use", "disabled", "config")
 _TABLES: Final[Mapping[str, type[BaseModel]]] = {
@@ -58,11 +59,7 @@ def pick(file: Path, environ: Mapping[str, str]) -> Path:
     if overlay.is_file():
         return overlay
     raise ConfigError(
-        [
-            f"{overlay}: there is no such overlay, and DSH_SNAPSHOT is 'replay'\n"
-            f"  hint: write one that extends {file.name!r} and puts llm-replay in place of the "
-            "provider"
-        ]
+        [f"{overlay}: there is no such overlay, and DSH_SNAPSHOT is 'replay'\n{_OVERLAY_HINT}"]
     )
 
 
@@ -99,14 +96,14 @@ def compose(file: Path, document: Document | None = None) -> Composition:
     llm, tools = Llm(), ToolRegistry()
     context = Context(llm=llm, tools=tools, config=document.agent, directory=file.parent)
     loaded = [
-        entry
+        _load(f"{file}: plugin {table.id!r}", table, problems)
         for table in document.plugin
-        if not table.disabled and (entry := _load(file, table, problems)) is not None
+        if not table.disabled
     ]
     disposers: list[Dispose] = []
-    for table, plugin, config in loaded:
+    for entry in loaded:
         # With a problem anywhere nothing is applied any more, but every need is still checked.
-        disposer = _apply(file, table, plugin, config, context, problems)
+        disposer = _apply(entry, context, problems) if entry is not None else None
         if disposer is not None:
             disposers.append(disposer)
     if not problems:
@@ -208,40 +205,38 @@ def _repeated(file: Path, document: Document) -> list[str]:
     ]
 
 
-def _load(
-    file: Path, table: PluginTable, problems: list[str]
-) -> tuple[PluginTable, Plugin, Any] | None:
+@dataclass(frozen=True, slots=True)
+class _Loaded:
+    """A plugin that is there, with its configuration."""
+
+    where: str
+    plugin: Plugin
+    config: Any
+
+
+def _load(where: str, table: PluginTable, problems: list[str]) -> _Loaded | None:
     try:
         plugin = find(table.use)
     except LookupError as error:
-        problems.append(f"{file}: plugin {table.id!r}: {error.args[0]}")
+        problems.append(f"{where}: {error.args[0]}")
         return None
     config, wrong = parse_config(plugin, table.config)
-    problems += [f"{file}: plugin {table.id!r}: config: {problem}" for problem in wrong]
-    return (table, plugin, config)
+    problems += [f"{where}: config: {problem}" for problem in wrong]
+    return _Loaded(where, plugin, config)
 
 
-def _apply(  # noqa: PLR0913  the pieces of one plugin
-    file: Path,
-    table: PluginTable,
-    plugin: Plugin,
-    config: Any,  # noqa: ANN401  the plugin's own Config
-    context: Context,
-    problems: list[str],
-) -> Dispose | None:
-    missing = [name for name in plugin.inject if name not in context]
+def _apply(entry: _Loaded, context: Context, problems: list[str]) -> Dispose | None:
+    missing = [name for name in entry.plugin.inject if name not in context]
     if missing:
         needs = ", ".join(repr(name) for name in missing)
-        problems.append(
-            f"{file}: plugin {table.id!r} needs the service {needs}; "
-            f"there is {', '.join(context.names)}"
-        )
+        there = ", ".join(context.names)
+        problems.append(f"{entry.where}: needs the service {needs}; there is {there}")
     if problems:
         return None
     try:
-        return plugin.apply(context, config)
+        return entry.plugin.apply(context, entry.config)
     except Exception as error:  # noqa: BLE001  a plugin's own errors; all become problems
-        problems += [f"{file}: plugin {table.id!r}: {problem}" for problem in problems_of(error)]
+        problems += [f"{entry.where}: {problem}" for problem in problems_of(error)]
         return None
 
 

@@ -33,6 +33,15 @@ class StreamReader:
             StreamGrammarError: The chunk may not stand here.
         """
         self._empty = False
+        try:
+            self._check(chunk)
+            self.assembler.push(chunk)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise StreamGrammarError(
+                "STREAM_MALFORMED_CHUNK", f"a {chunk.get('type')!r} chunk lacks a part: {error}"
+            ) from None
+
+    def _check(self, chunk: Mapping[str, Any]) -> None:
         kind = chunk.get("type")
         if self.assembler.finished:
             raise StreamGrammarError(
@@ -51,7 +60,6 @@ class StreamReader:
                 self._check_finish(chunk)
             case _:
                 raise StreamGrammarError("STREAM_UNKNOWN_CHUNK", f"no chunk has the type {kind!r}")
-        self.assembler.push(chunk)
 
     def close(self) -> None:
         """Say that the stream has ended.

@@ -1,5 +1,6 @@
 """A session that is open: its log, what it may do, and the turn under way."""
 
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ class Session:
     grants: Grants = field(default_factory=Grants)
     read_files: set[Path] = field(default_factory=set)
     _runner: Runner | None = None
+    _idle: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def lineage(self) -> str:
@@ -79,10 +81,12 @@ class Session:
         }
         turn = Turn(self.conversation, self.settings(), self.frames)
         self._runner = Runner(turn, self._world())
+        self._idle.clear()
         try:
             return await self._runner.run(message)
         finally:
             self._runner = None
+            self._idle.set()
             self.resumed = self.resumed and self.conversation.header is None
             self.writer.flush()
 
@@ -90,6 +94,11 @@ class Session:
         """Cancel the turn under way; harmless where there is none."""
         if self._runner is not None:
             self._runner.cancel(by)
+
+    async def idle(self) -> None:
+        """Wait until no turn is under way."""
+        if self.busy:
+            await self._idle.wait()
 
     def record(self, kind: str, data: Mapping[str, Any], **envelope: object) -> None:
         """Log an event that belongs to no turn."""

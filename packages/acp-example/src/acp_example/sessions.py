@@ -1,6 +1,5 @@
 """Opening sessions: new ones, and those that are on disk."""
 
-import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -145,8 +144,8 @@ class Sessions:
         """Cancel what still runs, wait for its end, and let go of every log."""
         for session in self.open.values():
             session.cancel("disposed")
-        while any(session.busy for session in self.open.values()):
-            await asyncio.sleep(0)
+        for session in self.open.values():
+            await session.idle()
         for session in self.open.values():
             session.writer.close()
         self.open.clear()

@@ -44,7 +44,7 @@ class Store:
         """Take the next free lineage of a top-level session. It is never given out again."""
         claims = self.root / ".lineages"
         claims.mkdir(mode=0o700, parents=True, exist_ok=True)
-        taken = [int(name) for name in os.listdir(claims) if name.isdecimal()]
+        taken = [int(entry.name) for entry in claims.iterdir() if entry.name.isdecimal()]
         number = max(taken, default=0) + 1
         while True:
             with suppress(FileExistsError):
