@@ -61,18 +61,23 @@ def _problems(value: Any, schema: Mapping[str, Any], place: str) -> list[str]:  
         return [f"{place} must be {_article(kind)}, not {json.dumps(value)[:_ECHO]}"]
     if "enum" in schema and value not in schema["enum"]:
         return [f"{place} must be one of {', '.join(map(repr, schema['enum']))}, not {value!r}"]
+    if isinstance(value, dict):
+        return _object_problems(value, schema, place)
+    if isinstance(value, list):
+        return _array_problems(value, schema, place)
+    return _scalar_problems(value, schema, place)
+
+
+def _scalar_problems(value: Any, schema: Mapping[str, Any], place: str) -> list[str]:  # noqa: ANN401
     match value:
-        case dict():
-            return _object_problems(value, schema, place)
-        case list():
-            return _array_problems(value, schema, place)
         case str() if len(value) < schema.get("minLength", 0):
             return [f"{place} must not be empty"]
         case int() | float() if value < schema.get("minimum", value):
             return [f"{place} must be at least {schema['minimum']}, not {value}"]
         case int() | float() if value > schema.get("maximum", value):
             return [f"{place} must be at most {schema['maximum']}, not {value}"]
-    return []
+        case _:
+            return []
 
 
 def _object_problems(value: Mapping[str, Any], schema: Mapping[str, Any], place: str) -> list[str]:

@@ -28,7 +28,7 @@ class Task:
                 "mode": {
                     "type": "string",
                     "enum": ["spawn", "fork"],
-                    "description": "Start from nothing, or from this conversation; spawn by default.",
+                    "description": "From nothing, or from this conversation; spawn by default.",
                 },
             },
             required=["description", "prompt"],
