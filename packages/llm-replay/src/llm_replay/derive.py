@@ -4,58 +4,14 @@ A call is the chunks up to its `finish`. Where the log says when a call was aske
 for (`llm/call`), a call without a finish is derived too, from what happened next.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from llm_replay.exceptions import ScriptError, UnfinishedCallError
-from llm_replay.packing import PACKED, row_chunks
+from llm_replay.calls import DerivedCall, Purpose, ReplayEntry
+from llm_replay.packing import PACKED, count_members
 
-ReplayEntry = dict[str, Any]
-"""One call as replay serves it: the JSON object, its kind `chunks`, `throw` or `hang`."""
-
-Purpose = Literal["turn", "compaction"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DerivedCall:
-    """A call of a log, in its place; `entry` is `None` for a hole, and `problem` says why.
-
-    `place` is the index of the event it begins with, `positions` are those of its
-    `assistant/chunk` events, `summary` is that of the `compaction/summary` it was derived
-    from. `announced`: the log has its `llm/call`.
-    """
-
-    call: int
-    turn: Any
-    step: Any
-    purpose: Purpose
-    entry: ReplayEntry | None
-    place: int
-    positions: tuple[int, ...] = ()
-    summary: int | None = None
-    announced: bool = False
-    problem: str | None = None
-    unfinished: bool = False
-
-    def error(self, where: str) -> ScriptError:
-        """Return what to raise for a hole."""
-        if not self.unfinished:
-            return ScriptError(
-                where=where,
-                what=self.problem or "",
-                hint="repair this record, or record the scenario again",
-            )
-        if self.announced:
-            hint = (
-                "add replay.override.json with a patch for this call: "
-                f'{{"patches": [{{"at": {self.call - 1}, "entry": {{"kind": "throw", …}}}}]}}'
-            )
-        else:
-            hint = 'add replay.override.json: a list of all entries, this one "throw" or "hang"'
-        return UnfinishedCallError(
-            where=where, turn=self.turn, step=self.step, why=self.problem or "", hint=hint
-        )
+__all__ = ["DerivedCall", "ReplayEntry", "derive_calls", "derive_replay_script"]
 
 
 def derive_calls(events: Iterable[dict[str, Any]], *, seed_length: float = 0) -> list[DerivedCall]:
@@ -98,8 +54,16 @@ class _Open:
     place: int
     purpose: Purpose = "turn"
     announced: bool = False
-    chunks: list[Any] = field(default_factory=list)
-    positions: list[int] = field(default_factory=list)
+    parts: list[Any] = field(default_factory=list)
+    others: list[int] = field(default_factory=list)
+
+    def positions(self, end: int) -> Sequence[int]:
+        """Return the indexes of its chunks: all before `end` that are not of other events."""
+        every = range(self.place + self.announced, end)
+        if not self.others:
+            return every
+        others = set(self.others)
+        return tuple(index for index in every if index not in others)
 
 
 class _Derivation:
@@ -120,56 +84,78 @@ class _Derivation:
     def walk(self, events: Iterable[dict[str, Any]], skip: int) -> None:
         """Take in a whole log; the first `skip` events are only counted."""
         index = 0
-        for event in events:
-            kind = event.get("type")
-            if kind == "assistant/chunk":
-                if index >= skip:
-                    self._chunk(index, event)
-            elif type(kind) is not str:
-                pass
-            elif kind in PACKED:
-                chunks = row_chunks(event)
-                self._deltas(index, event["data"], chunks, max(0, skip - index))
-                index += len(chunks) - 1
-            elif kind in self._facts and index >= skip:
+        for event in events:  # this loop is the speed of deriving: keep it bare
+            try:
+                kind = event["type"]
+                if kind == "assistant/chunk":
+                    data = event["data"]
+                    turn, step, chunk = data["turn"], data["step"], data["chunk"]
+                    finished = chunk["type"] == "finish"
+            except (KeyError, TypeError):
+                index = self._unusual(index, event, skip)
+                continue
+            if kind != "assistant/chunk":
+                index = self._other(index, event, skip)
+                continue
+            if index >= skip:
+                call = self._open
+                if call is None or call.turn != turn or call.step != step:
+                    call = self._begin(index, turn, step)
+                call.parts.append(chunk)
+                if finished:
+                    self._close(index + 1)
+            index += 1
+        self._end(index)
+
+    def _unusual(self, index: int, event: dict[str, Any], skip: int) -> int:
+        """Take in an event without a type, or a chunk without one, or no chunk at all."""
+        if type(event) is not dict:
+            raise TypeError
+        if "type" in event and index >= skip:
+            data = event.get("data")
+            if type(data) is dict and data.keys() >= {"turn", "step", "chunk"} and _bare(data):
+                self._belonging(index, data).parts.append(data["chunk"])
+            else:
+                self._leave(index, "a chunk that can't be read follows")
+                self._open = _Open(turn=None, step=None, place=index)
+                what = "this assistant/chunk has no turn, step and chunk"
+                self._close(index, problem=what)
+        return index + 1
+
+    def _other(self, index: int, event: dict[str, Any], skip: int) -> int:
+        """Take in an event that is no chunk, or several in a packed row."""
+        kind = event["type"]
+        if type(kind) is not str:
+            return index + 1
+        if kind in PACKED:
+            end = index + count_members(event)
+            if skip < end:
+                first = max(index, skip)
+                self._belonging(first, event["data"]).parts.append((event, first - index))
+            return end
+        if index >= skip:
+            if kind in self._facts:
                 data = event.get("data")
                 self._facts[kind](index, data if type(data) is dict else {})
-            index += 1
-        self._end()
+            if self._open:
+                self._open.others.append(index)
+        return index + 1
 
-    def _chunk(self, index: int, event: dict[str, Any]) -> None:
-        try:
-            data = event["data"]
-            turn, step, chunk = data["turn"], data["step"], data["chunk"]
-            finished = chunk.get("type") == "finish"
-        except (AttributeError, KeyError, TypeError):
-            self._malformed(index)
-            return
-        call = self._open
-        if call is None or call.turn != turn or call.step != step:
-            call = self._begin(index, turn, step)
-        call.chunks.append(chunk)
-        call.positions.append(index)
-        if finished:
-            self._close(call, {"kind": "chunks", "chunks": call.chunks})
-
-    def _deltas(self, index: int, data: dict[str, Any], chunks: list[Any], skip: int) -> None:
-        if skip >= len(chunks):
-            return
+    def _belonging(self, index: int, data: dict[str, Any]) -> _Open:
+        """Return the call that a chunk of this turn and step belongs to."""
         call = self._open
         if call is None or call.turn != data["turn"] or call.step != data["step"]:
-            call = self._begin(index + skip, data["turn"], data["step"])
-        call.chunks += chunks[skip:]
-        call.positions += range(index + skip, index + len(chunks))
+            call = self._begin(index, data["turn"], data["step"])
+        return call
 
     def _begin(self, index: int, turn: Any, step: Any) -> _Open:  # noqa: ANN401  any JSON
         """Open a call that the log did not announce."""
-        self._leave("chunks of another step follow")
+        self._leave(index, "chunks of another step follow")
         self._open = _Open(turn=turn, step=step, place=index)
         return self._open
 
     def _asked(self, index: int, data: dict[str, Any]) -> None:
-        self._leave("the next call follows")
+        self._leave(index, "the next call follows")
         purpose: Purpose = "compaction" if data.get("purpose") == "compaction" else "turn"
         self._open = _Open(
             turn=data.get("turn"),
@@ -179,87 +165,85 @@ class _Derivation:
             announced=True,
         )
 
-    def _message(self, _: int, data: dict[str, Any]) -> None:
-        if call := self._announced():
-            kind = "hang" if data.get("interrupted") is True else "chunks"
-            self._close(call, {"kind": kind, "chunks": call.chunks})
+    def _message(self, index: int, data: dict[str, Any]) -> None:
+        if self._announced():
+            self._close(index, "hang" if data.get("interrupted") is True else "chunks")
 
-    def _turn_end(self, _: int, data: dict[str, Any]) -> None:
-        if call := self._announced():
+    def _turn_end(self, index: int, data: dict[str, Any]) -> None:
+        if self._announced():
             reason = data.get("reason")
             kind = reason.get("kind") if type(reason) is dict else None
             if kind in ("aborted", "interrupted"):
-                self._close(call, {"kind": "hang", "chunks": call.chunks})
+                self._close(index, "hang")
             else:
-                self._leave(f"the turn ended with {kind!r}")
+                self._leave(index, f"the turn ended with {kind!r}")
 
     def _summary(self, index: int, data: dict[str, Any]) -> None:
-        call = self._announced("compaction")
         if data.get("llmStreamCall") is not True:
             if not self._announced():
-                self._leave("a compaction follows")
+                self._leave(index, "a compaction follows")
             return
+        call = self._announced("compaction")
         if call is None:
-            self._leave("a compaction follows")
+            self._leave(index, "a compaction follows")
             turn, step = data.get("turn"), data.get("step")
-            call = _Open(turn=turn, step=step, place=index, purpose="compaction")
-        call.positions = []
+            call = self._open = _Open(turn=turn, step=step, place=index, purpose="compaction")
         output = data.get("rawOutput")
         if type(output) is list and all(type(block) is dict for block in output):
-            entry = {"kind": "chunks", "chunks": _summary_chunks(output, data)}
-            self._close(call, entry, summary=index)
+            call.parts = _summary_chunks(output, data)
+            self._close(index, summary=True)
         else:
             what = "this compaction/summary says llmStreamCall, and has no rawOutput of blocks"
-            self._close(call, None, summary=index, problem=what)
+            self._close(index, summary=True, problem=what)
 
-    def _compaction_end(self, _: int, data: dict[str, Any]) -> None:
+    def _compaction_end(self, index: int, data: dict[str, Any]) -> None:
         error = data.get("error")
         call = self._announced()
         if call and type(error) is dict and error.get("code") == "ABORTED":
-            self._close(call, {"kind": "hang", "chunks": call.chunks})
+            self._close(index, "hang")
         else:
-            self._failed(error)
+            self._failed(index, error)
 
-    def _retry(self, _: int, data: dict[str, Any]) -> None:
-        self._failed(data.get("failure"))
+    def _retry(self, index: int, data: dict[str, Any]) -> None:
+        self._failed(index, data.get("failure"))
 
-    def _failed(self, failure: object) -> None:
+    def _failed(self, index: int, failure: object) -> None:
         """End an open compaction, whose chunks are not logged, with the failure that is."""
         call = self._announced("compaction")
         if call and type(failure) is dict:
-            finish = {"type": "finish", "reason": {"kind": "error", "failure": failure}}
-            self._close(call, {"kind": "chunks", "chunks": [*call.chunks, finish]})
+            reason = {"kind": "error", "failure": failure}
+            call.parts.append({"type": "finish", "reason": reason})
+            self._close(index)
 
-    def _malformed(self, index: int) -> None:
-        self._leave("a record that can't be read follows")
-        call = _Open(turn=None, step=None, place=index)
-        self._close(call, None, problem="this assistant/chunk has no turn, step and chunk")
-
-    def _end(self) -> None:
-        if call := self._announced():
-            self._close(call, {"kind": "hang", "chunks": call.chunks})
-        self._leave("the log ends")
+    def _end(self, index: int) -> None:
+        if self._announced():
+            self._close(index, "hang")
+        self._leave(index, "the log ends")
 
     def _announced(self, purpose: Purpose | None = None) -> _Open | None:
         """Return the open call, if the log said when it was asked for, and what for."""
         call = self._open
         return call if call and call.announced and purpose in (None, call.purpose) else None
 
-    def _leave(self, what: str) -> None:
+    def _leave(self, index: int, what: str) -> None:
         """Make the open call, if there is one, a hole: nothing said how it ended."""
         if self._open:
             why = f"It has no finish chunk, and {what}."
-            self._close(self._open, None, problem=why, unfinished=True)
+            self._close(index, problem=why, unfinished=True)
 
     def _close(
         self,
-        call: _Open,
-        entry: ReplayEntry | None,
+        end: int,
+        kind: Literal["chunks", "hang"] = "chunks",
         *,
-        summary: int | None = None,
+        summary: bool = False,
         problem: str | None = None,
         unfinished: bool = False,
     ) -> None:
+        """Finish the open call, whose chunks all stand before `end`."""
+        call = self._open
+        if call is None:
+            return
         self._open = None
         self.calls.append(
             DerivedCall(
@@ -267,15 +251,21 @@ class _Derivation:
                 turn=call.turn,
                 step=call.step,
                 purpose=call.purpose,
-                entry=entry,
+                kind=kind,
+                parts=call.parts,
                 place=call.place,
-                positions=tuple(call.positions),
-                summary=summary,
+                positions=() if summary else call.positions(end),
+                summary=end if summary else None,
                 announced=call.announced,
                 problem=problem,
                 unfinished=unfinished,
             )
         )
+
+
+def _bare(data: dict[str, Any]) -> bool:
+    """Say whether a chunk is an object without a type: odd, but carried along."""
+    return type(data["chunk"]) is dict and "type" not in data["chunk"]
 
 
 def _summary_chunks(blocks: list[dict[str, Any]], data: dict[str, Any]) -> list[dict[str, Any]]:

@@ -5,13 +5,17 @@ parallel lists; expanding it gives exactly the events it was made of.
 """
 
 from collections.abc import Iterable, Iterator
-from itertools import accumulate, pairwise
+from itertools import accumulate, count, pairwise
 from typing import Any, TypeGuard
+
+from llm_replay.exceptions import ReplayError
 
 Row = dict[str, Any]
 
 MINIMUM_RUN = 3
 _SAFE = 2**53 - 1
+_NUMBERS = {int, float}
+_BARE = {"type", "data"}
 _ENVELOPE = {"type", "seq0", "time0", "data"}
 _TEXT_ORDER = ("turn", "step", "index", "dt", "texts")
 _TEXT_KEYS = set(_TEXT_ORDER)
@@ -28,7 +32,7 @@ PACKED = {
 _TAG = {delta: tag for tag, delta in PACKED.items()}
 
 
-class MalformedRowError(ValueError):
+class MalformedRowError(ReplayError):
     """A packed row is not exactly what a packed row is; the message says which part."""
 
 
@@ -40,22 +44,33 @@ def expand_row(row: Row) -> list[Row]:
     Raises:
         MalformedRowError: A part is missing, superfluous or of another type.
     """
-    seq0, times = _check_envelope(row)
+    _check_row(row)
     data = row["data"]
     turn, step = data["turn"], data["step"]
+    times = accumulate(data["dt"], initial=row["time0"])
     return [
         {
             "type": "assistant/chunk",
-            "seq": seq0 + k,
-            "time": int(times[k]),
+            "seq": seq,
+            "time": int(time),
             "data": {"turn": turn, "step": step, "chunk": chunk},
         }
-        for k, chunk in enumerate(row_chunks(row))
+        for seq, time, chunk in zip(count(int(row["seq0"])), times, row_chunks(row), strict=False)
     ]
 
 
+def count_members(row: Row) -> int:
+    """Return how many events a packed row stands for, having looked at every part of it.
+
+    Raises:
+        MalformedRowError: A part is missing, superfluous or of another type.
+    """
+    _check_row(row)
+    return len(row["data"]["dt"]) + 1
+
+
 def row_chunks(row: Row) -> list[Row]:
-    """Return the chunks of a packed row that is known to be well formed."""
+    """Return the chunks alone of a packed row that is known to be well formed."""
     data = row["data"]
     index = data["index"]
     delta = PACKED[row["type"]]
@@ -65,15 +80,6 @@ def row_chunks(row: Row) -> list[Row]:
     if "name" in data:
         start["name"] = data["name"]
     return [{**start, "argumentsDelta": piece} for piece in data["args"]]
-
-
-def check_row(row: Row) -> None:
-    """Refuse a packed row that does not say exactly what it has to.
-
-    Raises:
-        MalformedRowError: A part is missing, superfluous or of another type.
-    """
-    _check_envelope(row)
 
 
 def pack_events(events: Iterable[Row]) -> list[Row]:
@@ -103,33 +109,34 @@ def is_safe_integer(value: object) -> TypeGuard[int | float]:
     return type(value) is float and value.is_integer() and -_SAFE <= value <= _SAFE
 
 
-def _check_envelope(row: Row) -> tuple[int, list[int]]:
-    """Return first seq and all times of a packed row, having looked at every part of it."""
-    if row.keys() != _ENVELOPE:
+def _check_row(row: Row) -> None:
+    """Look at every part of a packed row; what a projected one leaves out counts as 0."""
+    if not _BARE <= row.keys() <= _ENVELOPE:
         raise MalformedRowError("its keys must be exactly type, seq0, time0, data")
-    seq0, time0, data = row["seq0"], row["time0"], row["data"]
+    seq0, time0, data = row.get("seq0", 0), row.get("time0", 0), row["data"]
     if not is_safe_integer(seq0) or seq0 < 0:
         raise MalformedRowError("seq0 must be an integer from 0 to 2^53-1")
     if not is_safe_integer(time0):
         raise MalformedRowError("time0 must be an integer within ±(2^53-1)")
-    members = _check_data(row["type"], data)
-    if seq0 + members - 1 > _SAFE:
+    _check_data(row["type"], data)
+    gaps: list[int] = data["dt"]
+    if seq0 + len(gaps) > _SAFE:
         raise MalformedRowError("the seq of its last member leaves ±(2^53-1)")
-    times = list(accumulate(data["dt"], initial=int(time0)))
-    if max(times) > _SAFE or min(times) < -_SAFE:
-        raise MalformedRowError("the time of a member leaves ±(2^53-1)")
-    return int(seq0), times
+    widest = max(max(gaps, default=0), -min(gaps, default=0))
+    if widest > _SAFE:
+        raise MalformedRowError("dt must be a list of integers within ±(2^53-1)")
+    if abs(time0) + widest * len(gaps) > _SAFE:  # then, and only then, look at each
+        _check_times(accumulate(gaps, initial=time0))
 
 
-def _check_data(tag: str, data: object) -> int:
-    """Return how many members the payload of a packed row has."""
+def _check_data(tag: str, data: object) -> None:
     if type(data) is not dict:
         raise MalformedRowError("data must be an object")
     tool = tag == "tool-call-chunks"
     if data.keys() - {"name"} != _TOOL_KEYS if tool else data.keys() != _TEXT_KEYS:
         expected = "turn, step, index, dt, id, name?, args" if tool else ", ".join(_TEXT_ORDER)
         raise MalformedRowError(f"data must have exactly the keys {expected}")
-    if not all(type(data[key]) in (int, float) for key in ("turn", "step", "index")):
+    if not {type(data["turn"]), type(data["step"]), type(data["index"])} <= _NUMBERS:
         raise MalformedRowError("turn, step and index must be numbers")
     if tool and not (type(data["id"]) is str and type(data.get("name", "")) is str):
         raise MalformedRowError("id, and name where there is one, must be strings")
@@ -137,18 +144,20 @@ def _check_data(tag: str, data: object) -> int:
     members, gaps = data[field], data["dt"]
     if type(members) is not list or set(map(type, members)) != {str}:
         raise MalformedRowError(f"{field} must be a list of strings, at least one")
-    if type(gaps) is not list or not _all_safe(gaps):
+    if type(gaps) is not list or not _are_integers(gaps):
         raise MalformedRowError("dt must be a list of integers within ±(2^53-1)")
     if len(gaps) != len(members) - 1:
         raise MalformedRowError(f"dt has {len(gaps)} gaps for {len(members)} members")
-    return len(members)
 
 
-def _all_safe(numbers: list[int]) -> bool:
-    """Do what `all(map(is_safe_integer, numbers))` does, faster for the common list."""
-    if set(map(type, numbers)) == {int}:
-        return max(map(abs, numbers)) <= _SAFE
-    return all(map(is_safe_integer, numbers))
+def _are_integers(numbers: list[Any]) -> bool:
+    kinds = set(map(type, numbers))
+    return kinds <= {int} or (kinds <= _NUMBERS and all(map(is_safe_integer, numbers)))
+
+
+def _check_times(times: Iterable[float]) -> None:
+    if not all(map(is_safe_integer, times)):
+        raise MalformedRowError("the time of a member leaves ±(2^53-1)")
 
 
 def _runs(events: Iterable[Row]) -> Iterator[list[Row]]:

@@ -3,20 +3,27 @@
 Reads the files that it is told, and nothing else.
 """
 
+import gc
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
+from typing import IO
+
+import orjson
 
 from llm_replay.config import PathText, ReplayConfig
 from llm_replay.derive import DerivedCall, ReplayEntry, derive_calls, derive_replay_script
 from llm_replay.exceptions import OverrideError, Problem, ScriptError
 from llm_replay.override import Replacement, SessionOverride, apply_override, parse_override
+from llm_replay.packing import MalformedRowError
 from llm_replay.session_log import (
     SessionHeader,
-    checked_records,
     lineage_key,
     open_log,
+    read_header,
     read_session_log,
     sort_logs,
 )
@@ -99,12 +106,49 @@ def read_calls(path: PathText, *, whole: bool = True) -> tuple[SessionHeader, li
     """
     name = os.fspath(path)
     try:
-        with Path(path).open("rb") as lines:
-            header, records = open_log(lines, name)
-            seed_length = 0 if whole else header.seed_length
-            return header, derive_calls(checked_records(records, name), seed_length=seed_length)
+        with Path(path).open("rb") as lines, _no_collection():
+            try:
+                return _read_plainly(lines, name, whole=whole)
+            except (orjson.JSONDecodeError, TypeError, MalformedRowError):
+                lines.seek(0)
+                return _read_carefully(lines, name, whole=whole)
     except OSError as error:
         raise _unreadable(name, error) from None
+
+
+def _read_plainly(
+    lines: IO[bytes], name: str, *, whole: bool
+) -> tuple[SessionHeader, list[DerivedCall]]:
+    """Read a log in which nothing is out of the ordinary, without a loop of ours per line."""
+    records = map(orjson.loads, lines)
+    header = read_header(next(records, None), name, 1)
+    return header, derive_calls(records, seed_length=0 if whole else header.seed_length)
+
+
+def _read_carefully(
+    lines: IO[bytes], name: str, *, whole: bool
+) -> tuple[SessionHeader, list[DerivedCall]]:
+    """Read a log with blank lines or lone surrogates, or say what is wrong with it, and where."""
+    header, records = open_log(lines, name)
+    seed_length = 0 if whole else header.seed_length
+    try:
+        return header, derive_calls(map(itemgetter(1), records), seed_length=seed_length)
+    except MalformedRowError:
+        lines.seek(0)
+        log = read_session_log(lines.read(), name=name)  # raises it, with its line
+        return header, derive_calls(log.events, seed_length=seed_length)
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """Put off garbage collection: JSON has no cycles, and looking for some takes a third."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 def _load(

@@ -11,7 +11,6 @@ from llm_replay.jsonl import as_lines, dump_line, numbered_objects
 from llm_replay.packing import (
     PACKED,
     MalformedRowError,
-    check_row,
     expand_row,
     pack_events,
     project_row,
@@ -67,13 +66,14 @@ def read_session_log(data: bytes | str, *, name: str = _NAME) -> SessionLog:
     events: list[SessionEvent] = []
     lines: list[int] = []
     for number, record in records:
-        if is_packed(record):
-            fill_in(record, "seq0", "time0", len(events))
+        kind = record.get("type")
+        if type(kind) is str and kind in PACKED:
+            _fill_in(record, "seq0", "time0", len(events))
             members = _expand(record, name, number)
             events += members
             lines += [number] * len(members)
         else:
-            fill_in(record, "seq", "time", len(events))
+            _fill_in(record, "seq", "time", len(events))
             events.append(record)
             lines.append(number)
     return SessionLog(header=header, events=events, lines=lines, name=name)
@@ -103,7 +103,7 @@ def open_log(
     """Read the header; return it with the numbered records after it, not yet read."""
     records = numbered_objects(lines, name)
     for number, first in records:
-        return _header(first, name, number), records
+        return read_header(first, name, number), records
     raise SessionLogError(
         name=name,
         line=1,
@@ -113,30 +113,34 @@ def open_log(
     )
 
 
-def checked_records(
-    records: Iterable[tuple[int, dict[str, Any]]], name: str
-) -> Iterator[dict[str, Any]]:
-    """Yield records as they are, packed rows too, having refused malformed ones."""
-    for number, record in records:
-        if is_packed(record):
-            fill_in(record, "seq0", "time0", 0)
-            try:
-                check_row(record)
-            except MalformedRowError as error:
-                raise _malformed(record, name, number, error) from None
-        yield record
+def read_header(raw: object, name: str, number: int) -> SessionHeader:
+    """Read the first record of a log.
 
-
-def is_packed(record: dict[str, Any]) -> bool:
-    """Say whether a record stands for several events."""
-    kind = record.get("type")
-    return type(kind) is str and kind in PACKED
-
-
-def fill_in(record: dict[str, Any], seq_key: str, time_key: str, seq: int) -> None:
-    """Give a projected record what it left out; what is there stays, even `null`."""
-    record.setdefault(seq_key, seq)
-    record.setdefault(time_key, 0)
+    Raises:
+        SessionLogError: It is not a session header that we know.
+        TypeError: It is no object at all.
+    """
+    if type(raw) is not dict:
+        raise TypeError
+    for complaint in _header_complaints(raw):
+        raise SessionLogError(
+            name=name,
+            line=number,
+            what=complaint,
+            why="The first record of a log is its header.",
+            hint="name a session log here, written by a version that this one knows",
+        )
+    return SessionHeader(
+        id=_text(raw, "id") or "",
+        created_at=_number(raw, "createdAt"),
+        cwd=_text(raw, "cwd"),
+        parent_session=_text(raw, "parentSession"),
+        seed_length=_number(raw, "seedLength"),
+        lineage=_text(raw, "lineage"),
+        version=raw.get("version", 0),
+        tokens="tokens" in raw,
+        raw=raw,
+    )
 
 
 def dump_session_log(
@@ -178,41 +182,18 @@ def sort_logs(headers: Iterable[SessionHeader]) -> list[int]:
     return [place for place, _ in sorted(enumerate(headers), key=key)]
 
 
+def _fill_in(record: dict[str, Any], seq_key: str, time_key: str, seq: int) -> None:
+    """Give a projected record what it left out; what is there stays, even `null`."""
+    record.setdefault(seq_key, seq)
+    record.setdefault(time_key, 0)
+
+
 def _expand(record: dict[str, Any], name: str, number: int) -> list[SessionEvent]:
     try:
         return expand_row(record)
     except MalformedRowError as error:
-        raise _malformed(record, name, number, error) from None
-
-
-def _malformed(
-    record: dict[str, Any], name: str, number: int, error: MalformedRowError
-) -> SessionLogError:
-    return SessionLogError(
-        name=name, line=number, what=f"a malformed {record['type']} row: {error}"
-    )
-
-
-def _header(raw: dict[str, Any], name: str, number: int) -> SessionHeader:
-    for complaint in _header_complaints(raw):
-        raise SessionLogError(
-            name=name,
-            line=number,
-            what=complaint,
-            why="The first record of a log is its header.",
-            hint="name a session log here, written by a version that this one knows",
-        )
-    return SessionHeader(
-        id=_text(raw, "id") or "",
-        created_at=_number(raw, "createdAt"),
-        cwd=_text(raw, "cwd"),
-        parent_session=_text(raw, "parentSession"),
-        seed_length=_number(raw, "seedLength"),
-        lineage=_text(raw, "lineage"),
-        version=raw.get("version", 0),
-        tokens="tokens" in raw,
-        raw=raw,
-    )
+        what = f"a malformed {record['type']} row: {error}"
+        raise SessionLogError(name=name, line=number, what=what) from None
 
 
 def _header_complaints(raw: dict[str, Any]) -> Iterator[str]:
