@@ -1,6 +1,7 @@
 """Who reads which script, and how far. No I/O: claims are asked for through a protocol."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from llm_replay.claims import Claims
@@ -26,7 +27,7 @@ class Cursor:
 
     track: Track
     call: int
-    reading: bool = False
+    open: bool = False
 
     def advance(self) -> int:
         """Move to the next call and return its number.
@@ -39,19 +40,20 @@ class Cursor:
         self.call += 1
         return self.call
 
-    def open(self, call: int) -> None:
-        """Begin to read a stream.
+    @contextmanager
+    def reading(self, call: int) -> Iterator[None]:
+        """Read the stream of a call, and no other at the same time.
 
         Raises:
             TwoStreamsError: The session is reading another one.
         """
-        if self.reading:
+        if self.open:
             raise TwoStreamsError(file=self.track.file, call=call)
-        self.reading = True
-
-    def close(self) -> None:
-        """Stop reading."""
-        self.reading = False
+        self.open = True
+        try:
+            yield
+        finally:
+            self.open = False
 
 
 class Cursors:

@@ -51,8 +51,9 @@ def _gaps_of_call(call: DerivedCall, events: Sequence[dict[str, Any]]) -> list[f
     """Return the seconds before each chunk; the first one's count from the request, if logged."""
     if not call.positions:
         return []
-    first = call.positions[0]
-    asked = first - 1 if call.announced and first else first
+    asked = call.positions[0]
+    while call.announced and events[asked]["type"] != "llm/call":
+        asked -= 1
     times = [events[place]["time"] for place in (asked, *call.positions)]
     numbers = [time if isinstance(time, int | float) else 0 for time in times]
     return [max(0, later - earlier) / 1000 for earlier, later in pairwise(numbers)]

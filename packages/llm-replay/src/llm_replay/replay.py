@@ -11,7 +11,7 @@ from llm_replay.chunks import Chunk
 from llm_replay.claims import ClaimFiles, NoClaims
 from llm_replay.config import ReplayConfig, ReplayProviderConfig, check_config
 from llm_replay.cursors import Cursors, Track
-from llm_replay.exceptions import ReplayFault, UnclaimedScriptError
+from llm_replay.exceptions import ReplayError, ReplayFault, UnclaimedScriptError
 from llm_replay.pacing import Pace, pace_of
 from llm_replay.rendering import preparation
 from llm_replay.script import SessionScript, load_session_scripts
@@ -107,7 +107,7 @@ class Replay:
         self._claims = NoClaims() if directory is None else ClaimFiles(directory)
         tracks = [_track(script) for script in scripts]
         self._cursors = Cursors(tracks, self._claims, self._on_bound)
-        self._faults: list[ReplayFault] = []
+        self._faults: list[ReplayError] = []
         self._asked: weakref.WeakSet[ServedCall] = weakref.WeakSet()
         in_files = sorted(tracks, key=lambda track: track.index)
         self._verdict.installed([(track.file, track.calls) for track in in_files])
@@ -166,9 +166,10 @@ class Replay:
     def _on_bound(self, track: Track, session: str | None, lineage: str | None) -> None:
         self._verdict.bound(track.index, session, lineage)
 
-    def _keep(self, fault: ReplayFault, script: int | None, call: int | None) -> None:
+    def _keep(self, fault: ReplayError, script: int | None, call: int | None) -> None:
         self._faults.append(fault)
-        self._verdict.fault(fault.kind, str(fault), script=script, call=call)
+        if isinstance(fault, ReplayFault):
+            self._verdict.fault(fault.kind, str(fault), script=script, call=call)
 
     def _fault(
         self, fault: ReplayFault, script: int | None = None, call: int | None = None

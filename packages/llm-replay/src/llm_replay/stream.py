@@ -1,7 +1,8 @@
 """The stream of one call: its chunks, then its end, its throw or its hang."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from llm_replay.chunks import PARTIAL, Chunk
 from llm_replay.cursors import Cursor
-from llm_replay.exceptions import RecordedFailureError, ReplayError, ReplayFault, TwoStreamsError
+from llm_replay.exceptions import OverrideError, Problem, RecordedFailureError, ReplayError
 from llm_replay.verdict import VerdictWriter
 
 BURST = 64
@@ -29,7 +30,7 @@ class ServedCall:
     verdict: VerdictWriter
     prepare: Callable[[], Awaitable[dict[str, Any]]]
     pause: Callable[[int], float] | None
-    on_fault: Callable[[ReplayFault, int, int], None]
+    on_fault: Callable[[ReplayError, int, int], None]
     started: bool = False
     told: bool = False
 
@@ -41,16 +42,8 @@ class ServedCall:
 
     async def stream(self) -> AsyncGenerator[Chunk, None]:
         """Serve the entry; a fault is told before it is raised, a cancellation passes through."""
-        cursor = self.cursor
-        self.started = True
-        try:
-            cursor.open(self.call)
-        except TwoStreamsError as fault:
-            self.told = True
-            self._fault(fault)
-            raise
-        try:
-            entry = await self._prepared()
+        with self._telling(), self.cursor.reading(self.call):
+            entry = await self.prepare()
             chunks = entry.get("chunks", PARTIAL)
             last = len(chunks) - 1 if entry["kind"] == "chunks" else None
             for start, end in self._bursts(len(chunks)):
@@ -63,11 +56,18 @@ class ServedCall:
                         await asyncio.sleep(0)
                     yield chunk
             await self._end(entry)
-        except ReplayError:
-            self.told = True  # a fault, which is no service
+
+    @contextlib.contextmanager
+    def _telling(self) -> Iterator[None]:
+        """Tell how the stream ended, however that was."""
+        self.started = True
+        try:
+            yield
+        except ReplayError as fault:
+            self.told = True  # a fault is told instead: this was no service
+            self.on_fault(fault, self.cursor.track.index, self.call)
             raise
         finally:
-            cursor.close()
             self.served()
 
     def _bursts(self, length: int) -> Iterable[tuple[int, int]]:
@@ -76,16 +76,6 @@ class ServedCall:
             return pairwise(range(length + 1))
         return pairwise([*range(0, length - 1, BURST), *range(max(length - 1, 0), length + 1)])
 
-    async def _prepared(self) -> dict[str, Any]:
-        try:
-            return await self.prepare()
-        except ReplayFault as fault:
-            self._fault(fault)
-            raise
-
-    def _fault(self, fault: ReplayFault) -> None:
-        self.on_fault(fault, self.cursor.track.index, self.call)
-
     async def _end(self, entry: dict[str, Any]) -> None:
         match entry["kind"]:
             case "throw":
@@ -93,7 +83,7 @@ class ServedCall:
                 raise RecordedFailureError(message=entry["message"], code=entry["code"])
             case "hang":
                 if "readyFile" in entry:
-                    _touch(Path(entry["readyFile"]))
+                    _touch(entry["readyFile"])
                 self.verdict.hanging(self.cursor.track.index, self.call)
                 await asyncio.get_running_loop().create_future()
             case _:
@@ -114,6 +104,11 @@ def _cancelling() -> Callable[[], int]:
     return task.cancelling if task is not None else int
 
 
-def _touch(path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.touch()
+def _touch(file: str) -> None:
+    path = Path(file)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    except OSError as error:
+        problem = Problem("readyFile", f"can't be created: {error.strerror}")
+        raise OverrideError(where=file, problems=[problem]) from None

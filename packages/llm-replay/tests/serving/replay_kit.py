@@ -1,8 +1,10 @@
 """What serving is tested with: a runtime as small as replay allows, and logs to replay in it."""
 
 import contextlib
+import functools
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,12 @@ import orjson
 
 from llm_replay.chunks import Chunk
 from llm_replay.config import ReplayConfig
-from llm_replay.replay import ReplayHandle, install_llm_replay
+from llm_replay.pacing import Pace
+from llm_replay.replay import Replay, ReplayHandle, install_llm_replay
+from llm_replay.rounds import Step, as_entry
+from llm_replay.script import SessionScript
 from llm_replay.seam import ProviderAdapter, StreamHandler
+from llm_replay.tokens import Roots
 from llm_replay.verdict import Fact, read_verdict
 
 
@@ -39,7 +45,7 @@ class Runtime:
         self, provider_id: str, adapter: ProviderAdapter, /
     ) -> Callable[[], None]:
         self.providers[provider_id] = adapter
-        return lambda: self.providers.pop(provider_id) and None
+        return functools.partial(self.providers.__delitem__, provider_id)
 
     def stream(self, request: Request, provider: str = "") -> AsyncGenerator[Chunk, None]:
         for handler in self.handlers:
@@ -87,7 +93,7 @@ def install(
     *children: Path,
     verdict: Path | None = None,
     environ: Mapping[str, str] | None = None,
-    **config: Any,
+    **config: Any,  # noqa: ANN401  as ReplayConfig takes them
 ) -> ReplayHandle:
     """Install replay of `file`, with no other environment than what is given here."""
     told = dict(environ or {})
@@ -116,3 +122,33 @@ def _short(fact: Fact) -> str:
     if fact["fact"] == "bound":
         words += [str(fact["session"]), fact.get("lineage", "")]
     return " ".join(word for word in words if word)
+
+
+def schema_problems(schema: object, value: object) -> list[str]:
+    """Return what a JSON Schema says against a value."""
+    validator = import_module("jsonschema").Draft202012Validator  # which has no types
+    validator.check_schema(schema)
+    return [problem.message for problem in validator(schema).iter_errors(value)]
+
+
+def serving(
+    *steps: Step,
+    children: Sequence[Sequence[Step]] = (),
+    pace: Pace | None = None,
+    verdict: Path | None = None,
+    roots: Roots | None = None,
+) -> Replay:
+    """Return what serves hand-written scripts, without any runtime."""
+    scripts = [
+        SessionScript(
+            recorded_id="",
+            created_at=0,
+            entries=[as_entry(step) for step in script],
+            primary=index == 0,
+            index=index,
+            file=f"session.{index}.jsonl",
+            overridden=frozenset(range(len(script))),
+        )
+        for index, script in enumerate([steps, *children])
+    ]
+    return Replay(scripts, roots=roots or Roots(), pace=pace, directory=verdict)

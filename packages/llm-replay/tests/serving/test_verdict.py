@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator
+from replay_kit import schema_problems
 
 from llm_replay.exceptions import ConfigError, VerdictError
 from llm_replay.verdict import VERDICT_SCHEMA, VerdictWriter, read_verdict
@@ -30,8 +30,10 @@ def test_each_fact_is_a_line_as_the_contract_spells_it(verdict_dir: Path) -> Non
     [path] = verdict_dir.iterdir()
     assert re.fullmatch(rf"{os.getpid()}-[0-9a-f]{{16}}\.jsonl", path.name)
     assert path.read_text("ascii").splitlines() == [
-        '{"fact":"installed","version":1,"scripts":'
-        '[{"file":"session.jsonl","calls":3},{"file":"session.1.jsonl","calls":0}]}',
+        (
+            '{"fact":"installed","version":1,"scripts":'
+            '[{"file":"session.jsonl","calls":3},{"file":"session.1.jsonl","calls":0}]}'
+        ),
         '{"fact":"bound","script":0,"session":"live"}',
         '{"fact":"bound","script":1,"session":null,"lineage":"1/1.1.1"}',
         '{"fact":"call","script":0,"call":1}',
@@ -45,11 +47,10 @@ def test_each_fact_is_a_line_as_the_contract_spells_it(verdict_dir: Path) -> Non
 
 def test_every_fact_is_valid_by_the_published_schema(verdict_dir: Path) -> None:
     schema = json.loads(VERDICT_SCHEMA.read_bytes())
-    Draft202012Validator.check_schema(schema)
     write_everything(verdict_dir)
 
     [file] = read_verdict(verdict_dir)
-    assert [list(Draft202012Validator(schema).iter_errors(fact)) for fact in file.facts] == [[]] * 9
+    assert [schema_problems(schema, fact) for fact in file.facts] == [[]] * 9
 
 
 @pytest.mark.parametrize(
@@ -68,9 +69,7 @@ def test_every_fact_is_valid_by_the_published_schema(verdict_dir: Path) -> None:
     ids=str,
 )
 def test_what_the_contract_does_not_say_is_not_valid(fact: dict[str, Any]) -> None:
-    validator = Draft202012Validator(json.loads(VERDICT_SCHEMA.read_bytes()))
-
-    assert not validator.is_valid(fact)
+    assert schema_problems(json.loads(VERDICT_SCHEMA.read_bytes()), fact) != []
 
 
 def test_without_a_directory_nothing_is_written(verdict_dir: Path) -> None:
@@ -107,13 +106,17 @@ def test_a_directory_that_can_not_be_written_fails_at_once(tmp_path: Path) -> No
     ]
 
 
+def open_files() -> int:
+    return len(list(Path("/dev/fd").iterdir()))
+
+
 def test_the_file_is_closed_when_nobody_can_tell_anything_any_more(verdict_dir: Path) -> None:
-    before = len(os.listdir("/dev/fd"))
+    before = open_files()
     writer = VerdictWriter(verdict_dir)
-    during = len(os.listdir("/dev/fd"))
+    during = open_files()
     del writer
 
-    assert (during, len(os.listdir("/dev/fd"))) == (before + 1, before)
+    assert (during, open_files()) == (before + 1, before)
 
 
 @pytest.mark.parametrize("cut", range(1, 37))

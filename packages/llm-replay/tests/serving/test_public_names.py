@@ -1,0 +1,46 @@
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import llm_replay
+
+PUBLIC: list[str] = vars(llm_replay)["__all__"]
+CLASSES = [name for name in PUBLIC if isinstance(getattr(llm_replay, name), type)]
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, llm_replay; heavy = {'asyncio', 'pydantic', 'regex', 'orjson', 'httpx'};"
+        "print(sorted(heavy & sys.modules.keys()))"
+    )
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)  # noqa: S603  our own interpreter
+
+    assert told.stdout == b"[]\n"
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_public_name_is_there(name: str) -> None:
+    assert getattr(llm_replay, name) is not None
+    assert name in dir(llm_replay)
+
+
+def test_the_stub_names_what_the_package_offers() -> None:
+    stub = Path(llm_replay.__file__).with_name("__init__.pyi")
+    told = {
+        alias.asname: f"{node.module}.{alias.name}"
+        for node in ast.walk(ast.parse(stub.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+
+    homes = {name: f"{getattr(llm_replay, name).__module__}.{name}" for name in CLASSES}
+    assert sorted(map(str, told)) == PUBLIC
+    assert {name: told[name] for name in CLASSES} == homes
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="module 'llm_replay' has no attribute 'nothing'"):
+        getattr(llm_replay, "nothing")  # noqa: B009  a type checker knows that it isn't there
