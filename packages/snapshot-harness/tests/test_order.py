@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from judging import SESSION, answered, frame, said, tool
+
 from snapshot_harness.order import call_of, canonical_order
 
 OTHER = "another session"

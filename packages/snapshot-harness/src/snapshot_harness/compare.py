@@ -57,7 +57,7 @@ def compare(expected: Normalized, actual: Normalized) -> list[Cause]:
 def render(causes: Sequence[Cause], *, directory: str = "", limit: int = 5) -> str:
     """Return the causes as text: the first `limit` of them, and how many more there are."""
     parts = [_text(cause, directory) for cause in causes[:limit]]
-    left = len(causes) - limit
+    left = sum(1 + cause.folded for cause in causes[limit:])
     if left > 0:
         parts.append(f"and {left} more {'difference' if left == 1 else 'differences'}")
     return "\n".join(parts)
@@ -80,13 +80,10 @@ def _text(cause: Cause, directory: str) -> str:
     if cause.path:
         lines.append(f"  at:       {cause.path}")
     lines += [f"  expected: {cause.expected}", f"  actual:   {cause.actual}"]
-    if cause.folded:
-        more = (
-            "1 later difference follows"
-            if cause.folded == 1
-            else f"{cause.folded} later differences follow"
-        )
-        lines.append(f"  {more} from it or say the same")
+    if cause.folded == 1:
+        lines.append("  1 later difference follows from it or says the same")
+    elif cause.folded:
+        lines.append(f"  {cause.folded} later differences follow from it or say the same")
     return "\n".join(lines)
 
 
@@ -186,13 +183,15 @@ class _Records:
         """Compare two logs, their headers as records of their own."""
         session = _session(left, number)
         return cls(
-            expected=[left.header, *left.events],
-            actual=[right.header, *right.events],
+            expected=[_without_place(left.header), *left.events],
+            actual=[_without_place(right.header), *right.events],
             lines=[1, *left.lines],
             places=(log_places(left.events), log_places(right.events)),
             kind=log_kind,
             names=names,
-            make=lambda **facts: Cause(surface="log", file=left.name, session=session, **facts),
+            make=lambda **facts: Cause(
+                surface="log", file=left.name, **{**facts, "session": session}
+            ),
             log=True,
         )
 
@@ -208,9 +207,7 @@ class _Records:
             places=(frame_places(left), frame_places(right)),
             kind=frame_kind,
             names=names,
-            make=lambda **facts: Cause(
-                surface="transcript", file=TRANSCRIPT, session=None, **facts
-            ),
+            make=lambda **facts: Cause(surface="transcript", file=TRANSCRIPT, **facts),
             log=False,
         )
 
@@ -257,13 +254,19 @@ class _Records:
                 moved.add(other)
             found.append(((place, 0), self._missing(place, other)))
         lone = [place for place in extra if place not in moved]
-        return [*found, *(((self._before(place), 1), self._unexpected(place)) for place in lone)]
+        return [*found, *(((self._behind(place), -1), self._unexpected(place)) for place in lone)]
 
     def _before(self, place: int) -> int:
-        """Return where in the fixture an unexpected record would stand."""
+        """Return the record of the fixture that an unexpected one came after."""
         while place > 0 and place not in self._back:
             place -= 1
         return self._back.get(place, -1)
+
+    def _behind(self, place: int) -> int:
+        """Return the record of the fixture that an unexpected one came before."""
+        while place < len(self._right) and place not in self._back:
+            place += 1
+        return self._back.get(place, len(self._left))
 
     def _missing(self, place: int, moved_to: int | None) -> Cause:
         record = self._expected[place]
@@ -276,6 +279,7 @@ class _Records:
             actual = f"it came after {_name(after)}" if after is not None else "it came first"
         at = self._places_l[place]
         return self._make(
+            session=at.session,
             turn=at.turn,
             step=at.step,
             line=self._lines[place],
@@ -289,6 +293,7 @@ class _Records:
         at = self._places_r[place]
         before = self._before(place)
         return self._make(
+            session=at.session,
             turn=at.turn,
             step=at.step,
             line=self._lines[before] if before >= 0 else None,
@@ -306,6 +311,7 @@ class _Records:
                 path, expected, actual, message = difference
                 at = self._places_l[left]
                 cause = self._make(
+                    session=at.session,
                     turn=at.turn,
                     step=at.step,
                     line=self._lines[left],
@@ -371,6 +377,11 @@ class _Records:
         if self._log:
             return without_references(record)  # type: ignore[no-any-return]  # a dict stays one
         return {**record, "id": "id"} if record.get("id") is not None else record
+
+
+def _without_place(header: dict[str, Any]) -> dict[str, Any]:
+    """Return a header without its session's place: logs are paired before they are compared."""
+    return {key: value for key, value in header.items() if key != "createdAt"}
 
 
 def _paths_of(value: Json, token: str, path: str = "") -> Json:

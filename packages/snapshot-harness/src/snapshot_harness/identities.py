@@ -57,10 +57,13 @@ class Identities:
 
     def pattern(self) -> re.Pattern[str]:
         """Return the pattern that finds an id, or the token of one, inside a text."""
-        words = sorted(
-            (word for word in self._kinds if len(word) >= _DISTINCTIVE),
-            key=lambda word: (-len(word), word),
-        )
+        # The pattern for any UUID finds those that are known, too.
+        words = [
+            word
+            for word in self._kinds
+            if len(word) >= _DISTINCTIVE and not re.fullmatch(UUID, word)
+        ]
+        words.sort(key=lambda word: (-len(word), word))
         known = [rf"(?<![0-9A-Za-z]){re.escape(word)}(?![0-9A-Za-z])" for word in words]
         return re.compile("|".join([*known, ID_TOKEN.pattern, UUID]))
 
@@ -98,10 +101,18 @@ class Names:
         """Return `text` with every id in it as its token."""
         return self._pattern.sub(self._match, text)
 
-    def whole(self, value: str) -> str | None:
-        """Return the token of a value that is an id as a whole, however short."""
+    def whole(self, key: str, value: str) -> str | None:
+        """Return the token of a value that is an id as a whole.
+
+        A short one is an id only where the key says so.
+        """
         kind = self._identities.kind(value)
-        return None if kind is None else self._name(kind, value)
+        named = len(value) >= _DISTINCTIVE or key == "parentSession" or key[-2:] in {"id", "Id"}
+        return self._name(kind, value) if kind is not None and named else None
+
+    def spans(self, text: str) -> list[tuple[int, int]]:
+        """Return where ids stand in a text."""
+        return [match.span() for match in self._pattern.finditer(text)]
 
     def _match(self, match: re.Match[str]) -> str:
         found = match[0]

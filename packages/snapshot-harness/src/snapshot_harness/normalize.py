@@ -127,8 +127,7 @@ class _Normalizer:
         self._names = self._find_names(logs, rows, frames)
         headers: list[tuple[int, dict[str, Any]]] = []
         normalized = [self._log(place, log, rows[place], headers) for place, log in enumerate(logs)]
-        frames = [self._record(frame) for frame in frames]
-        frames = number_rpc_ids(frames, merged=self._merged)
+        frames = [self._record(frame) for frame in number_rpc_ids(frames, merged=self._merged)]
         if self._rules.coalesce_chunks:
             frames = coalesce(frames)
         pairs = [self._pair(place, header) for place, header in headers]
@@ -210,9 +209,10 @@ class _Normalizer:
         return HeaderPair(session=place, system=told.get("system"), tools=told.get("tools"))
 
     def _record(self, record: dict[str, Any]) -> dict[str, Any]:
-        done: dict[str, Any] = self._value(record, key="", times=True)
+        # Rules first: an id that one of them takes away must not be counted.
         for rule in self._rules.rules:
-            done = rule.in_value(done)
+            record = rule.in_value(record)
+        done: dict[str, Any] = self._value(record, key="", times=True)
         return done
 
     def _value(self, value: Json, *, key: str, times: bool) -> Json:
@@ -234,14 +234,13 @@ class _Normalizer:
     def _text(self, text: str, *, key: str, times: bool) -> str:
         if times and key in _TIMES and _ISO_TIME.fullmatch(text):
             return "0"
-        whole = self._names.whole(text)
+        whole = self._names.whole(key, text)
         if whole is not None:
             return whole
         text = self._root_names.in_text(text)
-        text = self._names.in_text(text)
         for rule in self._rules.rules:
-            text = rule.in_text(text)
-        return text
+            text = rule.in_text(text, keep=self._names.spans(text))
+        return self._names.in_text(text)
 
 
 def _project(event: dict[str, Any]) -> dict[str, Any]:

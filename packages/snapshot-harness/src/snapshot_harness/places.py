@@ -7,15 +7,18 @@ from typing import Any
 
 from snapshot_harness.order import call_of
 
-_CALL_PLACE = re.compile(r"(?:.*:)?(\d+)\.(\d+)\.\d+")
+_CALL_PLACE = re.compile(r"(\d+)\.(\d+)\.\d+")
+"""A call of the session itself; a child's has another turn of its own."""
+_SESSION = re.compile(r"\{\{session:(\d+)\}\}")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A turn and a step, as far as they are known."""
+    """A turn and a step, as far as they are known, and for a frame its session."""
 
     turn: int | None = None
     step: int | None = None
+    session: str | None = None
 
 
 def log_places(events: Sequence[dict[str, Any]]) -> list[Place]:
@@ -47,22 +50,36 @@ def log_kind(event: dict[str, Any], place: Place) -> object:
 
 def frame_places(frames: Sequence[dict[str, Any]]) -> list[Place]:
     """Return the place of each frame: by its call, else by the prompts answered so far."""
-    turn: int | None = None
+    turns: dict[str | None, int] = {}
+    session: str | None = None
     places = []
     for frame in frames:
+        own = _session_of(frame)
         call = call_of(frame)
         match = _CALL_PLACE.fullmatch(call[1]) if call is not None else None
-        if match is not None and ":" not in match[0]:
-            places.append(Place(int(match[1]), int(match[2])))
-            turn = int(match[1])
+        if own is not None:
+            session = own
+            turns.setdefault(session, 1)
+        if match is not None:
+            turns[session] = int(match[1])
+            places.append(Place(int(match[1]), int(match[2]), session))
             continue
-        if frame.get("method") == "session/update" and turn is None:
-            turn = 1
-        places.append(Place(turn))
         result = frame.get("result")
-        if isinstance(result, dict) and "stopReason" in result:
-            turn = (turn or 1) + 1
+        stops = isinstance(result, dict) and "stopReason" in result
+        inside = own is not None or (stops and session is not None)
+        places.append(Place(turns.get(session), None, session) if inside else Place())
+        if stops:
+            turns[session] = turns.get(session, 1) + 1
     return places
+
+
+def _session_of(frame: dict[str, Any]) -> str | None:
+    params = frame.get("params")
+    name = params.get("sessionId") if isinstance(params, dict) else None
+    if not isinstance(name, str):
+        return None
+    token = _SESSION.fullmatch(name)
+    return token[1] if token is not None else name
 
 
 def frame_kind(frame: dict[str, Any], place: Place) -> object:  # noqa: ARG001  the seam with log_kind

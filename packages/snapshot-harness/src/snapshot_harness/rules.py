@@ -1,6 +1,7 @@
 """A suite's own rules of normalization: a JSON path or a pattern, and its token. No I/O."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -22,22 +23,22 @@ class Rule:
     path: str | None = None
     pattern: str | None = None
 
-    def in_text(self, text: str) -> str:
+    def in_text(self, text: str, *, keep: Sequence[tuple[int, int]] = ()) -> str:
         """Return `text` with each match, or its group 1, as the token.
 
-        What is a token already, or a part of one, stays.
+        A token that is there already, or what stands at a span of `keep`, is
+        replaced as a whole or not at all.
         """
         if self.pattern is None:
             return text
-        taken = [match.span() for match in TOKEN.finditer(text)]
+        taken = [*keep, *(match.span() for match in TOKEN.finditer(text))]
         pieces: list[str] = []
         position = 0
         for match in re.finditer(self.pattern, text):
             group = 1 if match.re.groups and match[1] is not None else 0
             start, end = match.span(group)
-            inside = any(left < end and start < right for left, right in taken)
             whole = all(start <= a and b <= end for a, b in taken if a < end and start < b)
-            if start < position or start == end or (inside and not whole):
+            if start < position or start == end or not whole:
                 continue
             pieces += [text[position:start], self.token]
             position = end
