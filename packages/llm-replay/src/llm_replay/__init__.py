@@ -15,7 +15,8 @@ from importlib import import_module
 _HOMES = {
     "chunks": ("Chunk",),
     "config": ("ReplayConfig", "ReplayModelConfig", "ReplayProviderConfig"),
-    "derive": ("DerivedCall", "ReplayEntry", "derive_calls", "derive_replay_script"),
+    "calls": ("DerivedCall", "ReplayEntry"),
+    "derive": ("derive_calls", "derive_replay_script"),
     "exceptions": (
         "ConfigError",
         "OverrideError",

@@ -1,10 +1,10 @@
 # The public names, for type checkers: the same as in `_HOMES`, and a test compares them.
+from llm_replay.calls import DerivedCall as DerivedCall
+from llm_replay.calls import ReplayEntry as ReplayEntry
 from llm_replay.chunks import Chunk as Chunk
 from llm_replay.config import ReplayConfig as ReplayConfig
 from llm_replay.config import ReplayModelConfig as ReplayModelConfig
 from llm_replay.config import ReplayProviderConfig as ReplayProviderConfig
-from llm_replay.derive import DerivedCall as DerivedCall
-from llm_replay.derive import ReplayEntry as ReplayEntry
 from llm_replay.derive import derive_calls as derive_calls
 from llm_replay.derive import derive_replay_script as derive_replay_script
 from llm_replay.exceptions import ConfigError as ConfigError
