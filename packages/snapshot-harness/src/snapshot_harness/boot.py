@@ -1,9 +1,10 @@
 """One run of the agent for a scenario: everything around it made, and what it left read."""
 
+import contextlib
 import os
 import shutil
 import stat
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -104,17 +105,25 @@ def run_agent(  # noqa: PLR0913  all that a run is made of
 
     Without `files` a live model answers.
     """
+    with run_directory(workspace_parent=_workspace_parent(suite, scenario)) as directory:
+        return _run_in(
+            directory, suite, scenario, steps, files=files, scripts=scripts, extra=extra_env
+        )
+
+
+@contextlib.contextmanager
+def run_directory(*, workspace_parent: Path | None = None) -> Iterator[RunDirectory]:
+    """Make a run directory that is removed whatever happens, also to this process."""
     _sweep_once()
-    parent = _workspace_parent(suite, scenario)
-    with make_run_directory(workspace_parent=parent, announce=WATCHDOG.add_directory) as directory:
-        try:
-            return _run_in(
-                directory, suite, scenario, steps, files=files, scripts=scripts, extra=extra_env
-            )
-        finally:
-            directory.remove()
-            for path in directory.removals:
-                WATCHDOG.drop_directory(path)
+    directory = make_run_directory(
+        workspace_parent=workspace_parent, announce=WATCHDOG.add_directory
+    )
+    try:
+        yield directory
+    finally:
+        directory.remove()
+        for path in directory.removals:
+            WATCHDOG.drop_directory(path)
 
 
 def _run_in(  # noqa: PLR0913  all that a run is made of

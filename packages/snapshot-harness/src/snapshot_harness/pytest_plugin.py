@@ -4,15 +4,18 @@ Everything beyond pytest is imported where it is used: this module is loaded by
 every pytest run of an environment that has the package.
 """
 
+import contextlib
 import os
 import signal
 from collections.abc import Generator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from snapshot_harness.gate import Selection
     from snapshot_harness.header_desk import HeaderDesk, HeaderSender
     from snapshot_harness.modes import Mode
     from snapshot_harness.run import Outcome
@@ -36,6 +39,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="allow refresh and record although CI is set",
     )
+    group.addoption(
+        "--snapshot-record",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="record this scenario: an exact name or a glob (repeatable)",
+    )
+    group.addoption("--snapshot-all", action="store_true", help="record all recorded scenarios")
+    group.addoption(
+        "--snapshot-report", type=Path, metavar="FILE", help="write what came of it as JSON"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -57,6 +71,24 @@ def pytest_configure(config: pytest.Config) -> None:
         # xdist's workers ignore Ctrl-C; ours must kill their agents at once.
         signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def _selection(config: pytest.Config) -> "Selection":
+    from snapshot_harness.gate import Selection  # noqa: PLC0415
+
+    return Selection(config.getoption("snapshot_record"), config.getoption("snapshot_all"))
+
+
+def _say(config: pytest.Config, text: str) -> None:
+    """Write a line of progress to the terminal, past pytest's capturing."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    if reporter is None or hasattr(config, "workerinput"):
+        return
+    with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
+        reporter.ensure_newline()
+        reporter.write_line(text)
+        reporter.flush()
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:  # noqa: ARG001  the hook's signature
@@ -96,8 +128,9 @@ class SuiteCollector(pytest.File):
         except ScenarioError as error:
             raise self.CollectError(str(error)) from None
         mode = Mode(self.config.getoption("snapshot_mode"))
+        takes = _selection(self.config).takes if mode is Mode.RECORD else None
         for scenario in suite.scenarios:
-            if scenario.runs_here:
+            if scenario.runs_here and (takes is None or takes(scenario)):
                 yield ScenarioItem.from_parent(
                     self, name=scenario.name, suite=suite, scenario=scenario, mode=mode
                 )
@@ -140,11 +173,21 @@ class ScenarioItem(SnapshotItem):
             ScenarioFailure: It did not pass.
         """
         from snapshot_harness.report import failure_text  # noqa: PLC0415
-        from snapshot_harness.run import run_scenario  # noqa: PLC0415
 
-        self.outcome = run_scenario(self.suite, self.scenario, self.mode)
+        self.outcome = self._run()
         if self.outcome.report.outcome != "passed":
             raise ScenarioFailure(failure_text(self.outcome.report))
+
+    def _run(self) -> "Outcome":
+        from snapshot_harness.modes import Mode  # noqa: PLC0415
+
+        if self.mode is Mode.RECORD:
+            from snapshot_harness.record import record_scenario  # noqa: PLC0415
+
+            return record_scenario(self.suite, self.scenario, say=partial(_say, self.config))
+        from snapshot_harness.run import run_scenario  # noqa: PLC0415
+
+        return run_scenario(self.suite, self.scenario, self.mode)
 
     def facts(self, sender: "HeaderSender") -> dict[str, Any] | None:
         """Return what the controlling process needs to know, as JSON; None if it did not run."""
@@ -234,6 +277,29 @@ class Controller(Worker):
             header_class=facts["class"],
             scenario=facts["report"]["scenario"],
         )
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Say what record is about to call; refuse before anything is called.
+
+        Raises:
+            pytest.UsageError: Nothing was chosen, or the key is missing.
+        """
+        if session.config.getoption("snapshot_mode") != "record":
+            return
+        from snapshot_harness.exceptions import HarnessError  # noqa: PLC0415
+        from snapshot_harness.gate import check_gate, suites_in  # noqa: PLC0415
+        from snapshot_harness.suite import read_suite  # noqa: PLC0415
+
+        config = session.config
+        try:
+            suites = [
+                read_suite(path) for path in suites_in(config.args, config.invocation_params.dir)
+            ]
+            lines = check_gate(suites, _selection(config))
+        except HarnessError as error:
+            raise pytest.UsageError(str(error)) from None
+        for line in lines:
+            _say(config, line)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:

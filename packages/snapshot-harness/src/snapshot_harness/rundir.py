@@ -15,8 +15,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from snapshot_harness.exceptions import HarnessError
 
@@ -56,17 +54,6 @@ class RunDirectory:
     def removals(self) -> list[Path]:
         """What must be gone when the run is over."""
         return [self.path] if self.cwd.parent == self.path else [self.cwd, self.path]
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.remove()
 
     def remove(self) -> None:
         """Remove everything, and give the lock back."""

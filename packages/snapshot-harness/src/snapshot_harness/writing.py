@@ -1,6 +1,5 @@
 """What refresh and record write into a scenario, and what keeps them from it."""
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -35,12 +34,12 @@ def files_of(
     return files
 
 
-def refusals(files: Mapping[str, bytes], roots: Roots) -> list[str]:
+def refusals(files: Mapping[str, bytes], roots: Roots, environ: Mapping[str, str]) -> list[str]:
     """Return why these files may not be written: a run's own name in them, or a credential."""
     return [
         problem
         for name, data in files.items()
-        for problem in (*_leaks(name, data, roots), *_credentials(name, data))
+        for problem in (*_leaks(name, data, roots), *_credentials(name, data, environ))
     ]
 
 
@@ -77,8 +76,8 @@ def _leaks(name: str, data: bytes, roots: Roots) -> Iterator[str]:
             )
 
 
-def _credentials(name: str, data: bytes) -> Iterator[str]:
-    for found in find_credentials(data.decode("utf-8", "replace"), os.environ):
+def _credentials(name: str, data: bytes, environ: Mapping[str, str]) -> Iterator[str]:
+    for found in find_credentials(data.decode("utf-8", "replace"), environ):
         yield (
             f"{name}:{found.line}:{found.column}: {found.what} is in what would be written\n"
             "  hint: keep it out of what the agent and the model say, and replace the key"

@@ -1,0 +1,191 @@
+"""Record a scenario from a live model: its words from the live run, all else from a replay."""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from llm_replay.derive import derive_calls
+from llm_replay.session_log import SessionLog
+from snapshot_harness.boot import Run, run_agent, run_directory
+from snapshot_harness.compare import compare, render
+from snapshot_harness.exceptions import HarnessError, Problem, ScenarioError
+from snapshot_harness.fixtures import INPUT, SCENARIO, log_bytes, log_name, roll_forward
+from snapshot_harness.gate import endpoint_of, keys_for
+from snapshot_harness.kept import forget
+from snapshot_harness.modes import Mode
+from snapshot_harness.normalize import normalize_run
+from snapshot_harness.prepare import Prepared, prepare_staged
+from snapshot_harness.recorded_table import with_recorded
+from snapshot_harness.report import Report
+from snapshot_harness.run import Outcome, failed, finish
+from snapshot_harness.steps import PromptAndCancel, Script, read_script
+from snapshot_harness.suite import Scenario, Suite, rules_of
+from snapshot_harness.writing import files_of, refusals, write
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a recording came to."""
+
+    calls: int
+    tokens: int
+
+    def __str__(self) -> str:
+        calls = "1 call" if self.calls == 1 else f"{self.calls} calls"
+        return f"{calls}, {self.tokens} tokens"
+
+
+class RecordingFailedError(HarnessError):
+    """A step of recording failed; nothing was written."""
+
+    def __init__(self, step: str, problems: Sequence[str], stderr_tail: str = "") -> None:
+        self.stderr_tail = stderr_tail
+        self.problems = [f"{step}; nothing was written", *problems]
+        super().__init__("\n".join(self.problems))
+
+
+def record_scenario(suite: Suite, scenario: Scenario, *, say: Say = lambda _: None) -> Outcome:
+    """Record one scenario, and say what it came to. What fails leaves the old files."""
+    started = time.monotonic()
+    report = failed(scenario, Mode.RECORD, [])
+    environ: Mapping[str, str] = os.environ
+    try:
+        keys = keys_for(suite)
+        environ = {**os.environ, **keys}
+        outcome = _record(suite, scenario, keys, report, say)
+    except RecordingFailedError as error:
+        failure = replace(report, problems=error.problems, stderr_tail=error.stderr_tail)
+        outcome = Outcome(report=failure)
+    except (HarnessError, OSError) as error:
+        outcome = Outcome(report=replace(report, problems=[str(error)], outcome="error"))
+    return finish(outcome, environ, started)
+
+
+def _record(
+    suite: Suite, scenario: Scenario, keys: Mapping[str, str], report: Report, say: Say
+) -> Outcome:
+    directory = scenario.directory
+    roll_forward(directory)
+    steps = read_script(directory / INPUT)
+    _check(suite, scenario, steps)
+    say(f"{scenario.name}: calling {endpoint_of(suite)}")
+    extra = {**keys, **suite.file.record_env}
+    run = run_agent(suite, scenario, steps, files=None, extra_env=extra)
+    _raise_on("the live run failed", [str(run.failure)] if run.failure else run.findings, run)
+    usage = usage_of(run.logs)
+    say(f"{scenario.name}: {usage}; replaying twice")
+    with run_directory() as staging:
+        prepared = _stage(suite, scenario, steps, run, staging.path / "tmp")
+        first, second = (_replay(prepared, number) for number in ("first", "second"))
+    actual = prepared.actual(first)
+    causes = compare(actual, prepared.actual(second))
+    moving = [render(causes[:1], directory=str(report.directory))] if causes else []
+    _raise_on("two replays of the recording differ; this field moves", moving, second)
+    headers = prepared.told(first, actual)
+    new = files_of(actual, scenario.file, headers=headers, with_logs=True)
+    text = (directory / SCENARIO).read_text("utf-8")
+    new[SCENARIO] = with_recorded(text, _facts(suite, run)).encode()
+    leaks = refusals(new, first.roots, {**os.environ, **keys})
+    _raise_on("the recording may not be committed", leaks, first)
+    written = write(directory, new, with_logs=True)
+    forget(suite.directory, scenario.name)
+    report = replace(report, outcome="passed", written=written, notes=[*run.notes, str(usage)])
+    return Outcome(report=report, headers=headers)
+
+
+def usage_of(logs: Sequence[SessionLog]) -> Usage:
+    """Return how many calls a run made, and the tokens they report."""
+    calls = sum(len(derive_calls(log.events, seed_length=log.header.seed_length)) for log in logs)
+    return Usage(calls, sum(_tokens(chunk) for log in logs for chunk in _chunks(log)))
+
+
+def _check(suite: Suite, scenario: Scenario, steps: Script) -> None:
+    problems = []
+    if suite.file.log == "none":
+        what = "the agent persists no session log, so there is nothing to record from"
+        hint = 'say `origin = "authored"`, and write session.jsonl by hand'
+        problems.append(Problem(path=scenario.directory / SCENARIO, what=what, hint=hint))
+    for index, step in enumerate(steps.steps):
+        if isinstance(step, PromptAndCancel) and step.condition is None:
+            what = f"steps.{index}: a live model hangs nowhere on purpose"
+            hint = "say when to cancel: `wait` takes any wait operation"
+            problems.append(Problem(path=scenario.directory / INPUT, what=what, hint=hint))
+    if problems:
+        raise ScenarioError(problems=problems)
+
+
+def _stage(suite: Suite, scenario: Scenario, steps: Script, run: Run, folder: Path) -> Prepared:
+    """Write the live run's words as a script: not yet among the scenario's own files."""
+    live = normalize_run(run.logs, [], roots=run.roots, rules=rules_of(suite))
+    paths = [folder / log_name(number) for number in range(len(live.logs))]
+    for path, log in zip(paths, live.logs, strict=True):
+        path.write_bytes(log_bytes(log, layout=scenario.file.layout))
+    if not paths:
+        raise RecordingFailedError("the live run left no session log", [], run.stderr_tail)
+    return prepare_staged(suite, scenario, steps, paths)
+
+
+def _replay(prepared: Prepared, number: str) -> Run:
+    run, problems = prepared.replay()
+    _raise_on(f"the {number} replay of the recording failed", problems, run)
+    lost = prepared.unlogged(run, prepared.actual(run))
+    _raise_on(f"the {number} replay of the recording differs", lost, run)
+    return run
+
+
+def _raise_on(step: str, problems: Sequence[str], run: Run) -> None:
+    if problems:
+        raise RecordingFailedError(step, problems, run.stderr_tail)
+
+
+def _facts(suite: Suite, run: Run) -> dict[str, str]:
+    """Return what the `[recorded]` table says."""
+    record = suite.file.record
+    custom = record.base_url_env is not None and record.base_url_env in keys_for(suite)
+    endpoint = f"${record.base_url_env}" if custom else record.endpoint
+    facts = {
+        "endpoint": endpoint,
+        "model": _model(run.logs) or record.model,
+        "date": time.strftime("%Y-%m-%d", time.gmtime()),
+        "agent": _agent(run.transcript),
+    }
+    return {name: value for name, value in facts.items() if value}
+
+
+def _model(logs: Sequence[SessionLog]) -> str:
+    for log in logs:
+        for event in log.events:
+            data = event.get("data")
+            if event.get("type") == "request/context" and isinstance(data, dict):
+                return str(data.get("model") or "")
+    return ""
+
+
+def _agent(transcript: Sequence[Mapping[str, Any]]) -> str:
+    for frame in transcript:
+        result = frame.get("result")
+        info = result.get("agentInfo") if isinstance(result, dict) else None
+        if isinstance(info, dict):
+            return f"{info.get('name', '')} {info.get('version', '')}".strip()
+    return ""
+
+
+def _chunks(log: SessionLog) -> Iterator[dict[str, Any]]:
+    for event in log.events:
+        data = event.get("data")
+        chunk = data.get("chunk") if isinstance(data, dict) else None
+        if event.get("type") == "assistant/chunk" and isinstance(chunk, dict):
+            yield chunk
+
+
+def _tokens(chunk: Mapping[str, Any]) -> int:
+    usage = chunk.get("usage")
+    if chunk.get("type") != "usage" or not isinstance(usage, dict):
+        return 0
+    counts = (usage.get(key) for key in ("inputTokens", "outputTokens", "cacheReadTokens"))
+    return sum(count for count in counts if isinstance(count, int))
