@@ -50,6 +50,17 @@ class FixtureError(_ProblemsError):
     """What the repository holds can't be compared, or may not be written."""
 
 
+class NestingError(HarnessError):
+    """A record is nested more deeply than it can be followed."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "a record of the log or the transcript is nested too deeply\n"
+            "  Some hundred levels can be followed.\n"
+            "  hint: let the agent write flatter JSON"
+        )
+
+
 class AgentError(HarnessError):
     """The agent did not hold its side of the contract."""
 

@@ -6,10 +6,12 @@ One function serves live runs and fixtures; it is idempotent.
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from llm_replay.session_log import SessionLog
 from llm_replay.tokens import Roots
+from snapshot_harness.exceptions import NestingError
 from snapshot_harness.identities import Identities, Names
 from snapshot_harness.json_value import Json
 from snapshot_harness.model_rows import (
@@ -81,8 +83,14 @@ def normalize_run(  # noqa: PLR0913  facts, all by keyword
 
     `overridden` names, by log, the calls that the sidecar serves; `foreign` the
     directories of the literal logs that the run is compared with.
+
+    Raises:
+        NestingError: A record is nested too deeply.
     """
-    return _Normalizer(roots, rules, foreign).normalize(logs, transcript, overridden or {})
+    try:
+        return _Normalizer(roots, rules, foreign).normalize(logs, transcript, overridden or {})
+    except RecursionError:
+        raise NestingError from None
 
 
 def normalize_fixture(
@@ -92,10 +100,17 @@ def normalize_fixture(
     rules: Rules,
     overridden: Mapping[int, Collection[int]] | None = None,
 ) -> Normalized:
-    """Normalize what the repository holds: a fixture in canonical form stays as it is."""
-    return _Normalizer(None, rules, foreign_roots(logs)).normalize(
-        logs, transcript, overridden or {}
-    )
+    """Normalize what the repository holds: a fixture in canonical form stays as it is.
+
+    Raises:
+        NestingError: A record is nested too deeply.
+    """
+    try:
+        return _Normalizer(None, rules, foreign_roots(logs)).normalize(
+            logs, transcript, overridden or {}
+        )
+    except RecursionError:
+        raise NestingError from None
 
 
 def foreign_roots(logs: Sequence[SessionLog]) -> list[str]:
@@ -123,14 +138,23 @@ class _Normalizer:
         overridden: Mapping[int, Collection[int]],
     ) -> Normalized:
         rows = list(self._rows(logs, overridden))
-        frames = canonical_order(transcript)
-        self._names = self._find_names(logs, rows, frames)
-        headers: list[tuple[int, dict[str, Any]]] = []
-        normalized = [self._log(place, log, rows[place], headers) for place, log in enumerate(logs)]
-        frames = [self._record(frame) for frame in number_rpc_ids(frames, merged=self._merged)]
+        outputs = [list(self._outputs(log, own)) for log, own in zip(logs, rows, strict=True)]
+        frames = number_rpc_ids(canonical_order(transcript), merged=self._merged)
+        frames = [self._ruled(frame) for frame in frames]
+        self._names = self._find_names(logs, rows, [*chain(*outputs), *frames])
+        normalized = [
+            self._log(place, log, rows[place], outputs[place]) for place, log in enumerate(logs)
+        ]
+        frames = [self._value(frame, key="", times=True) for frame in frames]
         if self._rules.coalesce_chunks:
             frames = coalesce(frames)
-        pairs = [self._pair(place, header) for place, header in headers]
+        # Last: an id in a prompt must not move the numbers of the fixture, which has no prompt.
+        pairs = [
+            self._pair(place, told)
+            for place, log in enumerate(logs)
+            for told in map(_header_of, log.events)
+            if told is not None
+        ]
         return Normalized(logs=normalized, transcript=frames, headers=pairs)
 
     def _rows(
@@ -147,42 +171,49 @@ class _Normalizer:
             output[raw.get("id")] = served
             yield model_rows(log, roots=self._roots, output=served)
 
+    def _outputs(self, log: SessionLog, rows: ModelRows) -> Iterator[dict[str, Any]]:
+        """Yield the output of a log, projected, without what is input or kept in sidecars."""
+        for index, event in enumerate(log.events):
+            if index in rows.chunks:
+                continue
+            told = _header_of(event)
+            if told is not None:
+                event = _with_header_tokens(event, told)  # noqa: PLW2901  a copy
+            if index in rows.summaries:
+                event = _with_raw_output(event, None)  # noqa: PLW2901  a copy
+            yield self._ruled(_project(event))
+
     def _find_names(
         self,
         logs: Sequence[SessionLog],
         rows: Sequence[ModelRows],
-        frames: Sequence[Frame],
+        records: Sequence[dict[str, Any]],
     ) -> Names:
         identity = self._rules.identity
         chosen = {name for own in rows for name in own.chosen}
         found = Identities(identity=identity, chosen=chosen)
-        for log, own in zip(logs, rows, strict=True):
+        for log in logs:
             found.add_session(log.header.raw.get("id"))
             found.add_session(log.header.raw.get("parentSession"))
-            for place, event in enumerate(log.events):
-                if place in own.summaries:
-                    event = _with_raw_output(event, None)  # noqa: PLW2901  a copy
-                if place not in own.chunks:
-                    found.collect(event, event=str(event.get("type")))
-        for frame in frames:
-            found.collect(frame)
+        for record in records:
+            found.collect(record, event=str(record.get("type")))
         return Names(found, identity=identity)
 
     def _log(
-        self,
-        place: int,
-        log: SessionLog,
-        rows: ModelRows,
-        headers: list[tuple[int, dict[str, Any]]],
+        self, place: int, log: SessionLog, rows: ModelRows, outputs: Sequence[dict[str, Any]]
     ) -> NormalizedLog:
         raw = {**log.header.raw, "createdAt": place, "tokens": 1}
         header = self._value(raw, key="", times=False)
         events: list[dict[str, Any]] = []
-        for index, event in enumerate(log.events):
-            told = _header_of(event)
-            if told is not None:
-                headers.append((place, told))
-            events.append(self._event(event, index, rows, told))
+        rest = iter(outputs)
+        for index in range(len(log.events)):
+            if index in rows.chunks:
+                events.append(_project(rows.chunks[index]))
+                continue
+            done = self._value(next(rest), key="", times=True)
+            if index in rows.summaries:
+                done = _with_raw_output(done, rows.summaries[index])
+            events.append(done)
         return NormalizedLog(
             name=log.name,
             header=header,
@@ -191,29 +222,16 @@ class _Normalizer:
             model=frozenset(rows.chunks),
         )
 
-    def _event(
-        self, event: dict[str, Any], index: int, rows: ModelRows, told: dict[str, Any] | None
-    ) -> dict[str, Any]:
-        if index in rows.chunks:
-            return _project(rows.chunks[index])
-        if told is not None:
-            event = _with_header_tokens(event, told)
-        if index not in rows.summaries:
-            return self._record(_project(event))
-        done = self._record(_project(_with_raw_output(event, None)))
-        return _with_raw_output(done, rows.summaries[index])
-
     def _pair(self, place: int, header: dict[str, Any]) -> HeaderPair:
         told = {key: header[key] for key in ("system", "tools") if key in header}
         told = self._value(told, key="", times=False)
         return HeaderPair(session=place, system=told.get("system"), tools=told.get("tools"))
 
-    def _record(self, record: dict[str, Any]) -> dict[str, Any]:
-        # Rules first: an id that one of them takes away must not be counted.
+    def _ruled(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Apply the suite's paths first: an id that one takes away must not be counted."""
         for rule in self._rules.rules:
             record = rule.in_value(record)
-        done: dict[str, Any] = self._value(record, key="", times=True)
-        return done
+        return record
 
     def _value(self, value: Json, *, key: str, times: bool) -> Json:
         if isinstance(value, str):
