@@ -4,7 +4,6 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 from snapshot_harness.dotenv import parse_dotenv
 from snapshot_harness.exceptions import HarnessError
@@ -113,15 +112,3 @@ def _listing(names: Sequence[str]) -> str:
         f"recording costs money, so say what: --snapshot-record NAME records one of{listed}\n"
         "  hint: --snapshot-all records all of them"
     )
-
-
-def suites_in(arguments: Sequence[str], start: Path) -> list[Path]:
-    """Return the suite.toml files that pytest's arguments name, directly or one level below."""
-    found: dict[Path, None] = {}
-    for argument in arguments:
-        path = start / argument.partition("::")[0]
-        candidates = [path] if path.name == "suite.toml" else [path / "suite.toml"]
-        if path.is_dir():
-            candidates += [child / "suite.toml" for child in sorted(path.iterdir())]
-        found |= dict.fromkeys(one.resolve() for one in candidates if one.is_file())
-    return list(found)

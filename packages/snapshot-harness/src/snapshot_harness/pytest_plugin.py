@@ -14,7 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from snapshot_harness.run_report import RunReport, platform_lines, suites_in
+
 if TYPE_CHECKING:
+    from snapshot_harness.exceptions import Problem
     from snapshot_harness.gate import Selection
     from snapshot_harness.header_desk import HeaderDesk, HeaderSender
     from snapshot_harness.modes import Mode
@@ -191,16 +194,18 @@ class ScenarioItem(SnapshotItem):
 
     def facts(self, sender: "HeaderSender") -> dict[str, Any] | None:
         """Return what the controlling process needs to know, as JSON; None if it did not run."""
-        from snapshot_harness.report import as_json  # noqa: PLC0415
+        from snapshot_harness.report import annotation, as_json, verdict_line  # noqa: PLC0415
 
         if self.outcome is None:
             return None
-        headers = self.outcome.headers
+        report, headers = self.outcome.report, self.outcome.headers
         return {
             "suite": str(self.path),
             "class": self.suite.header_class_of(self.scenario.file) if headers else "",
             "headers": sender.pack(headers),
-            "report": as_json(self.outcome.report),
+            "report": as_json(report),
+            "line": verdict_line(report),
+            "annotations": [] if report.outcome == "passed" else [annotation(report)],
         }
 
     def reportinfo(self) -> tuple[Path, int, str]:
@@ -214,6 +219,16 @@ class GuardsItem(SnapshotItem):
     def __init__(self, *, suite: "Suite", **rest: Any) -> None:  # noqa: ANN401  pytest's
         super().__init__(**rest)
         self.suite = suite
+        self.problems: list[Problem] = []
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the controlling process needs to know, as JSON."""
+        from snapshot_harness.report import problem_annotation  # noqa: PLC0415
+
+        return {
+            "guards": [str(problem) for problem in self.problems],
+            "annotations": [problem_annotation(problem) for problem in self.problems],
+        }
 
     def runtest(self) -> None:
         """Look at every file.
@@ -224,6 +239,7 @@ class GuardsItem(SnapshotItem):
         from snapshot_harness.guards import run_guards  # noqa: PLC0415
 
         problems = run_guards(self.suite)
+        self.problems = problems
         if problems:
             raise ScenarioFailure("\n".join(str(problem) for problem in problems))
 
@@ -250,6 +266,8 @@ class Worker:
 
             self._sender = self._sender or HeaderSender()
             report.snapshot = item.facts(self._sender)  # type: ignore[attr-defined]  # ours
+        elif isinstance(item, GuardsItem) and call.when == "call":
+            report.snapshot = item.facts()  # type: ignore[attr-defined]  # ours
         return report
 
 
@@ -259,17 +277,23 @@ class Controller(Worker):
     def __init__(self, config: pytest.Config) -> None:
         super().__init__(config)
         self._desk: HeaderDesk | None = None
-        self._reports: list[dict[str, Any]] = []
+        self._told = RunReport(config.getoption("snapshot_mode"))
+
+    def pytest_report_header(self, config: pytest.Config) -> list[str]:
+        """Count what is not collected here, lest it be forgotten."""
+        return platform_lines(suites_in(config.args, config.invocation_params.dir))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in what a scenario came to."""
         facts = getattr(report, "snapshot", None)
         if facts is None:
             return
+        self._told.add(facts)
+        if "headers" not in facts:
+            return
         from snapshot_harness.header_desk import HeaderDesk  # noqa: PLC0415
 
         self._desk = self._desk or HeaderDesk()
-        self._reports.append(facts["report"])
         self._desk.add(
             facts["headers"],
             node=report.nodeid.rpartition("::")[0],
@@ -287,7 +311,7 @@ class Controller(Worker):
         if session.config.getoption("snapshot_mode") != "record":
             return
         from snapshot_harness.exceptions import HarnessError  # noqa: PLC0415
-        from snapshot_harness.gate import check_gate, suites_in  # noqa: PLC0415
+        from snapshot_harness.gate import check_gate  # noqa: PLC0415
         from snapshot_harness.suite import read_suite  # noqa: PLC0415
 
         config = session.config
@@ -316,7 +340,22 @@ class Controller(Worker):
         judgements = self._desk.judge() if self._desk is not None else []
         session.testscollected += len(judgements)
         for one in judgements:
-            self._tell(f"{one.suite}::header[{one.header_class}]", "\n".join(one.problems))
+            node = f"{one.suite}::header[{one.header_class}]"
+            self._told.headers[node] = list(one.problems)
+            self._tell(node, "\n".join(one.problems))
+        file = self._config.getoption("snapshot_report")
+        if file is not None:
+            self._told.write(file)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Write one line of verdict per scenario, and annotations on GitHub Actions."""
+        if self._told.lines and self._config.get_verbosity() >= 0:
+            terminalreporter.section("snapshots")
+            for line in self._told.lines:
+                terminalreporter.write_line(line)
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            for line in self._told.annotations:
+                terminalreporter.write_line(line)
 
     def _tell(self, node: str, problems: str) -> None:
         """Report an item that was never collected, as if it had run."""

@@ -1,0 +1,71 @@
+"""What a whole run came to, gathered by the controlling process; light to import."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+VERSION = 1
+
+
+@dataclass(slots=True)
+class RunReport:
+    """The reports of all items, in the order in which they came."""
+
+    mode: str
+    lines: list[str] = field(default_factory=list)
+    annotations: list[str] = field(default_factory=list)
+    headers: dict[str, list[str]] = field(default_factory=dict)
+    _scenarios: list[Any] = field(default_factory=list)
+    _guards: list[str] = field(default_factory=list)
+
+    def add(self, facts: Mapping[str, Any]) -> None:
+        """Take in what one item came to."""
+        self.annotations += facts["annotations"]
+        self._guards += facts.get("guards", [])
+        if "report" in facts:
+            self._scenarios.append(facts["report"])
+            self.lines.append(facts["line"])
+
+    def write(self, path: Path) -> None:
+        """Write everything as JSON."""
+        whole = {
+            "version": VERSION,
+            "mode": self.mode,
+            "scenarios": sorted(self._scenarios, key=lambda report: report["scenario"]),
+            "headers": self.headers,
+            "guards": self._guards,
+        }
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(whole, indent=2) + "\n", "utf-8")
+
+
+def suites_in(arguments: Sequence[str], start: Path) -> list[Path]:
+    """Return the suite.toml files that pytest's arguments name, directly or one level below."""
+    found: dict[Path, None] = {}
+    for argument in arguments:
+        path = start / argument.partition("::")[0]
+        candidates = [path] if path.name == "suite.toml" else [path / "suite.toml"]
+        if path.is_dir():
+            candidates += [child / "suite.toml" for child in sorted(path.iterdir())]
+        found |= dict.fromkeys(one.resolve() for one in candidates if one.is_file())
+    return list(found)
+
+
+def platform_lines(suites: Sequence[Path]) -> list[str]:
+    """Return a line for each suite with scenarios that are for other platforms."""
+    lines = []
+    for path in suites:
+        from snapshot_harness.exceptions import ScenarioError  # noqa: PLC0415  only with a suite
+        from snapshot_harness.suite import read_suite  # noqa: PLC0415
+
+        try:
+            scenarios = read_suite(path).scenarios
+        except ScenarioError:
+            continue  # collection tells it
+        elsewhere = [one.name for one in scenarios if not one.runs_here]
+        if elsewhere:
+            names = ", ".join(elsewhere)
+            lines.append(f"snapshots: {len(elsewhere)} for other platforms, not run: {names}")
+    return lines
