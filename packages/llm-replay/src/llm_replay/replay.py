@@ -13,7 +13,7 @@ from llm_replay.config import ReplayConfig, ReplayProviderConfig, check_config
 from llm_replay.cursors import Cursors, Track
 from llm_replay.exceptions import ReplayError, ReplayFault, UnclaimedScriptError
 from llm_replay.pacing import Pace, pace_of
-from llm_replay.rendering import preparation
+from llm_replay.rendering import Rendering
 from llm_replay.script import SessionScript, load_session_scripts
 from llm_replay.seam import ModelInfo, RetryPolicy, Runtime
 from llm_replay.stream import ServedCall, failing
@@ -100,8 +100,7 @@ class Replay:
         pace: Pace | None = None,
         directory: Path | None = None,
     ) -> None:
-        self._scripts = {script.index: script for script in scripts}
-        self._roots = roots
+        self._renderings = {script.index: Rendering(script, roots) for script in scripts}
         self._pace = pace
         self._verdict = VerdictWriter(directory)
         self._claims = NoClaims() if directory is None else ClaimFiles(directory)
@@ -126,14 +125,14 @@ class Replay:
             call = cursor.advance()
         except ReplayFault as fault:
             return self._fault(fault, cursor.track.index, cursor.call + 1)
-        self._verdict.call(cursor.track.index, call)
-        script = self._scripts[cursor.track.index]
+        index = cursor.track.index
+        self._verdict.call(index, call)
         served = ServedCall(
             cursor=cursor,
             call=call,
             verdict=self._verdict,
-            prepare=preparation(script, call - 1, request, self._roots),
-            pause=self._pace and self._pace(script.index, call - 1),
+            prepare=self._renderings[index].preparation(call - 1, request),
+            pause=self._pace and self._pace(index, call - 1),
             on_fault=self._keep,
         )
         return self._watched(served)
