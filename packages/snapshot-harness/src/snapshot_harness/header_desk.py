@@ -68,7 +68,7 @@ class HeaderDesk:
         headers = {
             scenario: [self._texts[key] for key in keys] for scenario, keys in sorted(seen.items())
         }
-        pin = _find_pin(suite, name)
+        pin = find_pin(suite, name)
         if pin is None:
             what = f"{suite.path}: no scenario pins header class {name!r}"
             return [f"{what}\n  hint: say `pins_header = true` in one scenario.toml of the class"]
@@ -85,7 +85,8 @@ class HeaderDesk:
         return [f"{problem}\n{_hint(pin)}" for problem in problems]
 
 
-def _find_pin(suite: Suite, header_class: str) -> Path | None:
+def find_pin(suite: Suite, header_class: str) -> Path | None:
+    """Return the directory of the scenario that pins a class, if there is one."""
     for scenario in suite.scenarios:
         try:
             file = scenario.file

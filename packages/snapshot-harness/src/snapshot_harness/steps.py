@@ -308,6 +308,8 @@ class PermissionAnswer(Strict):
 class Script(Strict):
     """`input.json`: what the client does."""
 
+    json_schema: str | None = pydantic.Field(default=None, alias="$schema")
+    """For editors."""
     steps: list[AnyStep] = pydantic.Field(min_length=1)
     """In order."""
     permission_answers: list[PermissionAnswer] = pydantic.Field(
