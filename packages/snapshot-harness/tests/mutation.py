@@ -124,6 +124,7 @@ def run_mutant(mutant: Mutant) -> int:
     sys.meta_path.insert(0, MutatingFinder(mutant))
     tests = [str(path) for path in TARGETS[mutant.module]]
     plugins = [f"-pno:{name}" for name in ("cacheprovider", "randomly", "xdist")]
+    plugins.append("--assert=plain")  # rewriting asserts would load the module before us
     try:
         status = int(pytest.main(["-x", "-q", *plugins, *tests]))
     except BaseException:  # noqa: BLE001  whatever a mutant breaks, it was noticed

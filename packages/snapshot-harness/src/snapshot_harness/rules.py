@@ -35,7 +35,7 @@ class Rule:
         pieces: list[str] = []
         position = 0
         for match in re.finditer(self.pattern, text):
-            group = 1 if match.re.groups and match[1] is not None else 0
+            group = 1 if match.re.groups else 0
             start, end = match.span(group)
             whole = all(start <= a and b <= end for a, b in taken if a < end and start < b)
             if start < position or start == end or not whole:

@@ -1,0 +1,101 @@
+from typing import Any
+
+import pytest
+from judging import answered, event, frame, said, tool
+
+from snapshot_harness.places import Place, frame_kind, frame_places, log_kind, log_places
+
+S1 = "{{session:1}}"
+
+
+def test_events_are_where_they_say_or_where_the_last_one_was() -> None:
+    events = [
+        event("a"),
+        event("turn/start", {"turn": 1}),
+        event("step/start", {"turn": 1, "step": 2}),
+        event("b"),
+        event("c", {"step": 3}),
+        event("turn/start", {"turn": 2}),
+        {"type": "odd", "data": "text"},
+        event("d", {"turn": True, "step": 1.0}),
+    ]
+
+    assert log_places(events) == [
+        Place(),
+        Place(),
+        Place(1),
+        Place(1, 2),
+        Place(1, 2),
+        Place(1, 3),
+        Place(2),
+        Place(2),
+        Place(2),
+    ]
+
+
+def test_frames_are_where_their_call_says_or_after_the_prompts_answered() -> None:
+    frames: list[dict[str, Any]] = [
+        answered(1),
+        answered(2, sessionId=S1),
+        said("a", S1),
+        tool("1.2.1", "pending", S1),
+        tool("1/1.2.1:4.5.6", "pending", S1),
+        answered(3, stopReason="end_turn"),
+        said("b", S1),
+        said("c", "other"),
+        answered(4, stopReason="end_turn"),
+        {"method": "m", "params": []},
+    ]
+
+    assert frame_places(frames) == [
+        Place(),
+        Place(),
+        Place(1, None, "1"),
+        Place(1, 2, "1"),
+        Place(1, None, "1"),
+        Place(1, None, "1"),
+        Place(2, None, "1"),
+        Place(1, None, "other"),
+        Place(1, None, "other"),
+        Place(),
+    ]
+
+
+def test_an_answer_before_any_update_belongs_to_no_session() -> None:
+    assert frame_places([answered(1, stopReason="end_turn")]) == [Place()]
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        (event("a", {"v": 1}), event("a", {"v": 2}), True),
+        (event("a"), event("b"), False),
+        (event("a", {"callId": "1"}), event("a", {"callId": "2"}), False),
+        (event("a", {"callId": []}), event("a", {"callId": {}}), True),
+        (event("a", {"chunk": {"type": "x"}}), event("a", {"chunk": {"type": "y"}}), False),
+        (event("a", {"chunk": 5}), {"type": "a", "data": 5}, True),
+    ],
+)
+def test_an_event_stays_the_same_one_when_its_content_changes(
+    left: dict[str, Any], right: dict[str, Any], *, same: bool
+) -> None:
+    assert (log_kind(left, Place(1)) == log_kind(right, Place(1))) == same
+    assert log_kind(left, Place(1)) != log_kind(left, Place(2))
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        (said("a"), said("b"), True),
+        (said("a"), frame("plan"), False),
+        (tool("1.1.1", "a"), tool("1.1.1", "b"), True),
+        (tool("1.1.1", "a"), tool("1.1.2", "a"), False),
+        (answered(1, a=1), answered(2, b=2), True),
+        (answered(1), {"id": 1, "method": "m"}, False),
+        ({"method": "m", "params": 1}, {"method": "m", "params": {"update": 1}}, True),
+    ],
+)
+def test_a_frame_stays_the_same_one_when_its_content_changes(
+    left: dict[str, Any], right: dict[str, Any], *, same: bool
+) -> None:
+    assert (frame_kind(left, Place()) == frame_kind(right, Place())) == same

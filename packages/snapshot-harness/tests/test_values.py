@@ -1,0 +1,87 @@
+import pytest
+
+from snapshot_harness.json_value import Json
+from snapshot_harness.values import ABSENT, differences, fingerprint, first_difference, shown
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [(1, 1.0), (1, True), ("1", 1), ({}, []), (None, False), (2**70, 2**70 + 1), ("\ud83d", "?")],
+)
+def test_unlike_values_have_unlike_fingerprints(left: Json, right: Json) -> None:
+    assert fingerprint(left) != fingerprint(right)
+
+
+def test_a_fingerprint_does_not_hang_on_the_order_of_keys() -> None:
+    assert fingerprint({"a": 1, "b": {"d": 2, "c": 3}}) == fingerprint(
+        {"b": {"c": 3, "d": 2}, "a": 1}
+    )
+    assert fingerprint({"b": "\ud83d", "a": 1}) == fingerprint({"a": 1, "b": "\ud83d"})
+
+
+def test_differences_come_in_the_order_of_the_expected_value() -> None:
+    expected = {"b": 1, "a": [1, {"x": 1}], "gone": 2}
+    actual = {"new": 3, "a": [2, {"x": 1, "y": 2}, 5], "b": 1}
+
+    assert list(differences(expected, actual)) == [
+        ("a[0]", 1, 2),
+        ("a[1].y", ABSENT, 2),
+        ("a[2]", ABSENT, 5),
+        ("gone", 2, ABSENT),
+        ("new", ABSENT, 3),
+    ]
+
+
+def test_numbers_of_tokens_are_no_difference() -> None:
+    assert list(differences("of {{uuid:1}}", "of {{uuid:2}}")) == []
+    assert list(differences("of {{uuid:1}}", "of {{session:1}}")) != []
+
+
+@pytest.mark.parametrize(
+    ("actual", "fits"),
+    [("id 17 here", True), ("id  here", True), ("id 17", False), ("at 17 here", False)],
+)
+def test_a_placeholder_stands_for_any_text(actual: str, *, fits: bool) -> None:
+    found = list(differences("id {{fromRequest:(\\d{2})}} here", actual))
+
+    assert (found == []) == fits
+
+
+@pytest.mark.parametrize(
+    ("value", "picture"),
+    [
+        (ABSENT, "nothing"),
+        (None, "null"),
+        ("a\nb", '"a\\nb"'),
+        ("é", '"é"'),
+        ({"a": 1.0}, '{"a":1.0}'),
+        ("\ud83d", '"\\ud83d"'),
+    ],
+)
+def test_a_value_is_shown_on_one_line(value: Json, picture: str) -> None:
+    assert shown(value) == picture
+
+
+def test_a_long_value_is_cut_and_its_length_told() -> None:
+    assert shown("x" * 1000) == f'"{"x" * 160}" … and 840 more characters'
+
+
+def test_what_differs_in_a_long_value_is_in_sight() -> None:
+    text = shown("x" * 500 + "HERE" + "x" * 500, "x" * 500 + "THERE")
+
+    assert text.startswith('… 447 characters, then "x')
+    assert "HERE" in text
+    assert "HERE" in shown(["x" * 500 + "HERE"], ["x" * 500])
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "place"),
+    [("", "", 0), ("a", "", 0), ("abc", "abd", 2), ("abc", "abcd", 3), ("x", "y", 0)],
+)
+def test_the_first_difference_of_two_texts_is_found(left: str, right: str, place: int) -> None:
+    assert first_difference(left, right) == place
+
+
+@pytest.mark.parametrize("place", range(17))
+def test_the_first_difference_is_found_wherever_it_is(place: int) -> None:
+    assert first_difference("a" * place + "b" + "a" * 5, "a" * 30) == place
