@@ -61,13 +61,22 @@ def loads(line: bytes, *, name: str, number: int | None = None) -> Any:  # noqa:
 
 
 def dump_line(value: object) -> bytes:
-    """Write one value as compact JSON and a line feed."""
+    """Write one value as compact JSON and a line feed.
+
+    Raises:
+        SessionLogError: It is nested more deeply than JSON is written.
+    """
     try:
         return orjson.dumps(value, option=orjson.OPT_APPEND_NEWLINE)
     except TypeError:
+        pass
+    try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        # Only lone surrogates can't be encoded, and this writes them as their JSON escape.
-        return text.encode(errors="backslashreplace") + b"\n"
+    except RecursionError:
+        what = "this value is nested too deeply to be written"
+        raise SessionLogError(name="session snapshot", what=what) from None
+    # Only lone surrogates can't be encoded, and this writes them as their JSON escape.
+    return text.encode(errors="backslashreplace") + b"\n"
 
 
 def find_lossy(line: bytes) -> list[str]:
@@ -165,14 +174,13 @@ def _complaint(line: bytes) -> tuple[int, int, str, str]:
 
 def _json_error(line: bytes, text: str) -> json.JSONDecodeError:
     """Return what is wrong with a text, lone surrogates apart."""
-    found = json.JSONDecodeError("a number out of range, or nested too deeply", text, 0)
     try:
         if _SURROGATE_ESCAPE.search(line):  # orjson stumbles over these first
             json.loads(text)
         else:
             orjson.loads(line)
     except json.JSONDecodeError as error:
-        found = error
-    except RecursionError:
+        return error
+    except (ValueError, RecursionError):
         pass
-    return found
+    return json.JSONDecodeError("a number out of range, or nested too deeply", text, 0)
