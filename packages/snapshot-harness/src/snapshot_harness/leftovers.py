@@ -5,11 +5,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 SHOWN = 120
+GRACE_S = 0.2
+STEP_S = 0.01
 _PROC = Path("/proc")
 
 
@@ -24,13 +27,17 @@ class Leftover:
         return f"{self.pid} ({self.command})"
 
 
-def kill_group(group: int) -> list[Leftover]:
+def kill_group(group: int, *, grace_s: float = GRACE_S) -> list[Leftover]:
     """Kill what is left of a process group, and name it; its leader has been waited for."""
-    if not _signal(-group, 0):
-        return []
-    found = list(_members(group))
-    _signal(-group, signal.SIGKILL)
-    return found
+    ends = time.monotonic() + grace_s
+    while _signal(-group, 0):
+        found = list(_members(group))
+        # What is ending by itself just now was not left behind.
+        if not found or time.monotonic() >= ends:
+            _signal(-group, signal.SIGKILL)
+            return found
+        time.sleep(STEP_S)
+    return []
 
 
 def signal_group(group: int, number: signal.Signals) -> None:
@@ -71,16 +78,34 @@ def _carries(entry: str, mark: bytes) -> bool:
 
 
 def _members(group: int) -> Iterator[Leftover]:
+    """Yield the processes of a group that still run; a zombie only waits to be forgotten."""
+    pairs = _linux_groups() if sys.platform.startswith("linux") else _ps_groups()
+    for pid, pgid, is_zombie in pairs:
+        if pgid == group and not is_zombie:
+            yield Leftover(pid, _command(pid))
+
+
+def _linux_groups() -> Iterator[tuple[int, int, bool]]:
+    for name in os.listdir(_PROC):  # noqa: PTH208  names are enough
+        if name.isdecimal():
+            with contextlib.suppress(OSError):
+                stat = (_PROC / name / "stat").read_text("utf-8", "replace")
+                # The name in parentheses may hold anything.
+                state, _, pgid = stat.rpartition(")")[2].split()[:3]
+                yield int(name), int(pgid), state == "Z"
+
+
+def _ps_groups() -> Iterator[tuple[int, int, bool]]:
     listing = subprocess.run(
-        ["/bin/ps", "-A", "-o", "pid=,pgid=,args="], capture_output=True, check=False, text=True
+        ["/bin/ps", "-A", "-o", "pid=,pgid=,stat="], capture_output=True, check=False, text=True
     )
     for line in listing.stdout.splitlines():
-        pid, pgid, command = line.split(None, 2)
-        if pgid == str(group):
-            yield Leftover(int(pid), command[:SHOWN])
+        pid, pgid, state = line.split()[:3]
+        yield int(pid), int(pgid), state.startswith("Z")
 
 
 def _command(pid: int) -> str:
+    """Return a process's arguments, where the system shows them."""
     with contextlib.suppress(OSError):
         arguments = (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ")
         return arguments.decode("utf-8", "replace").strip()[:SHOWN]

@@ -20,7 +20,7 @@ from snapshot_harness.watchdog import WATCHDOG
 PIECE = 65536
 TAIL = 8192
 TERM_S = 2.0
-DRAIN_S = 1.0
+DRAIN_S = 5.0
 
 
 class Signal(Enum):
@@ -102,7 +102,7 @@ class AgentProcess:
         """Kill the whole group."""
         self._signal(signal.SIGKILL)
 
-    def drain(self, take: Callable[[Event], None], *, seconds: float = DRAIN_S) -> bool:
+    def drain(self, take: Callable[[Event], None], *, seconds: float) -> bool:
         """Hand on what the pipes still hold; tell whether both have ended."""
         deadline = time.monotonic() + seconds
         for thread in self._threads[1:]:

@@ -17,7 +17,7 @@ from snapshot_harness.exceptions import (
 )
 from snapshot_harness.frames import Impurity, LineFramer
 from snapshot_harness.leftovers import Leftover, kill_escaped, kill_group
-from snapshot_harness.process import AgentProcess, Event, Signal
+from snapshot_harness.process import DRAIN_S, AgentProcess, Event, Signal
 from snapshot_harness.rundir import RunDirectory
 
 POLL_S = 0.01
@@ -157,10 +157,11 @@ class Shell:
     def _release(self, agent: AgentProcess) -> None:
         """Let go of a process that has exited, and of whatever it left."""
         self.client.end()
-        drained = agent.drain(self._late)
+        # The pipes end with the last process that holds them, which may not be the agent.
+        drained = agent.drain(self._late, seconds=0.2)
         left = [*kill_group(agent.pid), *self._kill_escaped()]
         if not drained:
-            agent.drain(self._late)
+            agent.drain(self._late, seconds=DRAIN_S)
         self.stderr_tail = agent.stderr_tail
         agent.close()
         self._process = None
@@ -207,7 +208,7 @@ class Shell:
             self._process = None
             agent.end(time.monotonic() + 1.0, lambda _: None)
             self.client.end()
-            kill_group(agent.pid)
+            kill_group(agent.pid, grace_s=0)
             self._kill_escaped()
             agent.drain(lambda _: None, seconds=0.2)
             self.stderr_tail = agent.stderr_tail

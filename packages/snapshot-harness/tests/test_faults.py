@@ -1,0 +1,174 @@
+"""What a run must survive: each fault ends within its deadline, in a clear error, cleanly."""
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from kit import (
+    HELLO,
+    add_scenario,
+    make_suite,
+    processes_with,
+    refresh,
+    refreshed,
+    replay,
+    run_directories,
+    say,
+    set_up,
+    text_of,
+    use,
+)
+
+from snapshot_harness.suite import Suite
+from snapshot_harness.watchdog import WATCHDOG
+
+QUICK = "[deadlines]\nstep_s = 1.5\nshutdown_s = 0.3\n"
+
+
+@pytest.fixture(autouse=True)
+def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A temporary directory of its own, in which nothing may stay; nor any process or pipe."""
+    directory = tmp_path / "t"
+    directory.mkdir()
+    # Short: a run directory's path has a fixed length.
+    link = Path(tempfile.mkdtemp(prefix="f"))
+    monkeypatch.setattr(tempfile, "tempdir", str(link))
+    WATCHDOG.add_group(2**22)
+    WATCHDOG.drop_group(2**22)
+    before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
+    yield link
+    after = set(os.listdir("/proc/self/fd")) if before else set()
+    assert len(after) <= len(before)
+    assert run_directories(link) == []
+    assert processes_with(f"DSH_SNAPSHOT_RUN={link}") == []
+    link.rmdir()
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Suite:
+    return make_suite(tmp_path / "scenarios", QUICK)
+
+
+FAULTS = {
+    "exits early": ("exit", "the agent ended at step 2 (prompt), before the script did"),
+    "hangs": ("hang", "step 2 (prompt): waited for the end of the turn; the last of 2 frames"),
+    "prints noise": ("noise", "line 3 of the agent's stdout is not JSON: 'noise'"),
+    "prints noise at its start": ("early-noise", "line 1 of the agent's stdout is not JSON"),
+    "prints a bare number": ("number", "line 3 of the agent's stdout is JSON, but no object: '17'"),
+    "is cut in a line": ("half-line", "before the script did"),
+    "never reads": ("no-stdin", "step 0 (initialize): waited for the answer to initialize"),
+    "ignores the end of its stdin": (
+        "ignore-eof",
+        "after the end of its stdin it did not exit, and was sent SIGTERM",
+    ),
+    "ignores SIGTERM too": ("ignore-eof ignore-term", "not on SIGTERM either, and was killed"),
+    "leaves a grandchild": ("grandchild", "left processes behind, which were killed: "),
+    "lets a process escape": ("escaped", "left processes behind, which were killed: "),
+    "closes its stdout": ("close-stdout", "closed a pipe at step 2 (prompt), and went on running"),
+    "ends with a status": ("bad-exit", "the agent ended with status 4"),
+    "leaves a gap in its log": ("gap", "session.jsonl:2: seq is 1, expected 0"),
+    "cuts its log": ("cut-log", "the last line of the agent's log was cut"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_the_agent_ends_in_a_clear_error(suite: Suite, fault: str) -> None:
+    words, message = FAULTS[fault]
+    scenario = refreshed(suite, add_scenario(suite, turns=[[say("Hello")]]))
+    set_up(scenario, fake=words)
+    names = ("session.jsonl", "stdout.expected.jsonl")
+    committed = [(scenario.directory / name).read_bytes() for name in names]
+
+    started = time.monotonic()
+    report = replay(suite, scenario)
+
+    assert report.outcome == "failed"
+    assert message in text_of(report)
+    assert time.monotonic() - started < 8
+    assert [(scenario.directory / name).read_bytes() for name in names] == committed
+
+
+def test_the_stderr_tail_is_shown(suite: Suite) -> None:
+    scenario = add_scenario(suite, turns=[[say("Hello")]], fake="exit")
+
+    report = refresh(suite, scenario)
+
+    assert "the last the agent wrote to stderr:\n    I am gone" in text_of(report)
+
+
+def test_a_flood_of_stderr_without_a_newline_blocks_nothing(suite: Suite) -> None:
+    scenario = refreshed(suite, add_scenario(suite, turns=[[say("Hi")]], fake="stderr-flood"))
+
+    assert replay(suite, scenario).outcome == "passed"
+
+
+def test_a_frame_of_ten_megabytes_is_taken_in(suite: Suite) -> None:
+    scenario = refreshed(suite, add_scenario(suite, turns=[[say("Hi")]], fake="big-frame"))
+
+    assert replay(suite, scenario).outcome == "passed"
+
+
+def test_a_frame_after_the_end_of_stdin_belongs_to_the_transcript(suite: Suite) -> None:
+    scenario = refreshed(suite, add_scenario(suite, turns=[[say("Hi")]], fake="late-frame"))
+
+    assert "fake/late" in (scenario.directory / "stdout.expected.jsonl").read_text()
+    assert replay(suite, scenario).outcome == "passed"
+
+
+def test_an_agent_that_swallows_an_exhausted_script_still_fails(suite: Suite) -> None:
+    turns = [[use("echo 1")]]
+    scenario = add_scenario(suite, turns=turns, fake="swallow")
+
+    report = refresh(suite, scenario)
+
+    assert report.outcome == "failed"
+    assert report.problems[0].startswith("replay fault 'exhausted': ")
+
+
+def test_a_left_over_call_fails(suite: Suite) -> None:
+    scenario = add_scenario(suite, turns=[[say("Hi"), say("More")]])
+
+    report = refresh(suite, scenario)
+
+    assert "session.jsonl: 1 model call of 2 never asked for" in report.problems[0]
+
+
+def test_replay_that_was_never_installed_fails(suite: Suite) -> None:
+    scenario = add_scenario(suite, turns=[[say("Hi")]], fake="no-verdict")
+
+    report = refresh(suite, scenario)
+
+    assert report.problems == ["replay was never installed, and the fixture has 1 model calls"]
+
+
+def test_an_agent_that_logs_other_words_than_it_was_served_is_refused(suite: Suite) -> None:
+    scenario = add_scenario(suite, turns=[[say("Hello")]], fake="alter")
+
+    report = refresh(suite, scenario)
+
+    assert report.outcome == "failed"
+    assert "the agent did not log what it was served: model call 1 of session 1" in text_of(report)
+    assert not (scenario.directory / "stdout.expected.jsonl").exists()
+
+
+def test_a_command_that_is_not_there_says_so(tmp_path: Path) -> None:
+    suite = make_suite(tmp_path / "scenarios", command=["/no/such/agent"])
+
+    report = refresh(suite, add_scenario(suite))
+
+    assert "the agent did not start: No such file or directory: '/no/such/agent'" in text_of(report)
+
+
+def test_the_scenario_deadline_ends_a_run_of_many_steps(tmp_path: Path) -> None:
+    suite = make_suite(tmp_path / "scenarios")
+    wait = {"op": "waitForFile", "path": "never"}
+    scenario = add_scenario(suite, steps=[*HELLO[:2], wait], toml="timeout_s = 0.7")
+
+    started = time.monotonic()
+    report = refresh(suite, scenario)
+
+    assert "the scenario is over its 0.7 s, at step 2 (waitForFile)" in text_of(report)
+    assert time.monotonic() - started < 4
