@@ -105,14 +105,12 @@ def _read_commit(directory: Path) -> dict[str, list[str]]:
         commit: Any = json.loads(path.read_bytes())
         names = {key: list(commit[key]) for key in ("rename", "remove")}
     except (ValueError, KeyError, TypeError):
-        names = {"rename": [""], "remove": []}
-    for name in [*names["rename"], *names["remove"]]:
-        if not isinstance(name, str) or Path(name).name != name:
-            what = "this is no list of renames and removals"
-            raise FixtureError(
-                problems=[Problem(path=path, what=what, hint="remove it, and refresh the scenario")]
-            )
-    return names
+        names = {"remove": [None]}
+    every = [name for listed in names.values() for name in listed]
+    if all(isinstance(name, str) and name and Path(name).name == name for name in every):
+        return names
+    what, hint = "this is no list of renames and removals", "remove it, and refresh the scenario"
+    raise FixtureError(problems=[Problem(path=path, what=what, hint=hint)])
 
 
 def _read(path: Path) -> bytes | None:

@@ -39,12 +39,9 @@ def call_of(frame: Frame) -> Call | None:
     params = frame.get("params")
     if not isinstance(params, dict):
         return None
+    name = _first_text(params, "toolCallId")
     session = params.get("sessionId")
-    for holder in _holders(params):
-        name = holder.get("toolCallId")
-        if isinstance(name, str):
-            return (session if isinstance(session, str) else "", name)
-    return None
+    return None if name is None else (session if isinstance(session, str) else "", name)
 
 
 def _holders(params: Frame) -> Iterator[Frame]:
@@ -58,13 +55,10 @@ def _holders(params: Frame) -> Iterator[Frame]:
             yield owner["_meta"]
 
 
-def _spawner_of(frame: Frame) -> str | None:
-    """Return the id of the call that spawned this frame's one, where the frame says it."""
-    for holder in _holders(frame["params"]):
-        name = holder.get("parentToolCallId")
-        if isinstance(name, str):
-            return name
-    return None
+def _first_text(params: Frame, key: str) -> str | None:
+    """Return what a frame says under `key`, from the nearest object that says it."""
+    said = (holder.get(key) for holder in _holders(params))
+    return next((value for value in said if isinstance(value, str)), None)
 
 
 class _Tree:
@@ -78,17 +72,21 @@ class _Tree:
             if call is None:
                 continue
             self._announced.setdefault(call, place)
-            spawner = _spawner_of(frames[place])
+            spawner = _first_text(frames[place]["params"], "parentToolCallId")
             if spawner is not None:
                 self._spawner.setdefault(call, (call[0], spawner))
         self._lineage = {call: self._line(call) for call in self._announced}
+        self._first_seen: dict[Call, int] = {}
+        for call, place in self._announced.items():
+            for lane in self._lineage[call]:
+                self._first_seen.setdefault(lane, place)
 
     def sort(self, run: Sequence[int], *, depth: int) -> list[int]:
         """Return the places of one run, lane after lane, at `depth` below the top."""
         lanes: dict[Call, list[int]] = {}
         for place in run:
             lanes.setdefault(self._line_at(place)[depth], []).append(place)
-        ordered = sorted(lanes, key=self._first_seen)
+        ordered = sorted(lanes, key=self._first_seen.__getitem__)
         return [place for lane in ordered for place in self._inside(lanes[lane], depth=depth)]
 
     def _inside(self, lane: Sequence[int], *, depth: int) -> list[int]:
@@ -104,12 +102,6 @@ class _Tree:
         if run:
             order.extend(self.sort(run, depth=depth + 1))
         return order
-
-    def _first_seen(self, lane: Call) -> int:
-        """Return where a lane begins: its call's announcement, else that of its first child."""
-        if lane in self._announced:
-            return self._announced[lane]
-        return min(place for call, place in self._announced.items() if lane in self._lineage[call])
 
     def _line_at(self, place: int) -> tuple[Call, ...]:
         call = self._calls[place]
