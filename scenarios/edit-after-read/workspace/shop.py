@@ -1,0 +1,7 @@
+"""Prices."""
+
+TAX = 0.07
+
+
+def gross(price):
+    return price * (1 + TAX)

@@ -1,0 +1,2 @@
+x = 1  # TODO name
+y = 2
