@@ -91,8 +91,8 @@ class Batch:
 
     def answered(self, k: int, answer: Answer) -> None:
         """Take in what the client says about a call; an answer nobody waits for is dropped."""
-        call = self.calls[k - 1]
-        if call.state != "asked" or call.tool is None:
+        call = next((call for call in self.calls if call.info.k == k), None)
+        if call is None or call.state != "asked" or call.tool is None:
             return
         decided = {"id": call.info.position, "outcome": answer.replace("_", "-")}
         self._note(call, "approval/decided", decided)

@@ -1,0 +1,450 @@
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from loop_bench import Bench, FakeTool, Make, settle
+
+from acp_example.tools import FatalToolError, ToolContext, ToolError, ToolResult
+from llm_replay.scripted import call, round_, say
+
+
+class Gates:
+    """A tool whose calls wait at a gate each, named by their argument."""
+
+    def __init__(self, name: str = "gate", **spec: Any) -> None:  # noqa: ANN401  fields of the contract
+        self.tool = FakeTool(name, self._body, **spec)
+        self._gates: dict[str, asyncio.Event] = {}
+
+    def __getitem__(self, which: str) -> asyncio.Event:
+        return self._gates.setdefault(which, asyncio.Event())
+
+    async def _body(self, given: Mapping[str, Any], _context: ToolContext) -> str:
+        await self[given["gate"]].wait()
+        return f"through {given['gate']}"
+
+    @property
+    def started(self) -> list[str]:
+        """The gates that calls came to, in order."""
+        return [given["gate"] for given in self.tool.started]
+
+
+def gate(which: str, name: str = "gate") -> Any:  # noqa: ANN401  a block
+    return call(f"call-{which}", name, {"gate": which})
+
+
+def test_parallel_batch_results_in_call_order(bench: Make) -> None:
+    gates = Gates()
+    agent = bench(round_(gate("a"), gate("b"), gate("c")), say("ok"), tools=[gates.tool])
+
+    async def work() -> None:
+        turn = asyncio.create_task(agent.turn())
+        await settle()
+        assert gates.started == ["a", "b", "c"]
+        for which in "cba":
+            gates[which].set()
+            await settle()
+        await turn
+
+    agent.run(work())
+
+    assert list(agent.results()) == ["call-a", "call-b", "call-c"]
+    assert agent.client.kinds()[-4:-1] == ["1.1.3 completed", "1.1.2 completed", "1.1.1 completed"]
+    assert agent.client.kinds()[:6] == [
+        "1.1.1 pending",
+        "1.1.2 pending",
+        "1.1.3 pending",
+        "1.1.1 in_progress",
+        "1.1.2 in_progress",
+        "1.1.3 in_progress",
+    ]
+
+
+def test_parallel_batch_partial_failure(bench: Make) -> None:
+    tools = [
+        FakeTool("good", "fine"),
+        FakeTool("bad", ToolError("NO_LUCK", "not today")),
+        FakeTool("broken", RuntimeError("oops")),
+    ]
+    agent = bench(
+        round_(call("1", "bad"), call("2", "good"), call("3", "broken"), call("4", "good")),
+        say("ok"),
+        tools=tools,
+    )
+
+    assert agent.prompt().stop_reason == "end_turn"
+    assert agent.results() == {
+        "1": "Error [NO_LUCK]: not today",
+        "2": "fine",
+        "3": "Error [EXECUTION_ERROR]: 'broken' failed: RuntimeError: oops",
+        "4": "fine",
+    }
+
+
+def test_parallel_batch_exclusive_call_is_barrier(bench: Make) -> None:
+    gates, alone = Gates(), Gates("alone", mode="exclusive")
+    agent = bench(
+        round_(gate("a"), gate("b"), gate("c", "alone"), gate("d"), gate("e", "alone")),
+        say("ok"),
+        tools=[gates.tool, alone.tool],
+    )
+
+    async def work() -> None:
+        turn = asyncio.create_task(agent.turn())
+        await settle()
+        assert (gates.started, alone.started) == (["a", "b"], [])
+        gates["b"].set()
+        await settle()
+        assert alone.started == []
+        gates["a"].set()
+        await settle()
+        assert (gates.started, alone.started) == (["a", "b"], ["c"])
+        alone["c"].set()
+        await settle()
+        assert (gates.started, alone.started) == (["a", "b", "d"], ["c"])
+        gates["d"].set()
+        await settle()
+        alone["e"].set()
+        await turn
+
+    agent.run(work())
+
+    assert list(agent.results()) == ["call-a", "call-b", "call-c", "call-d", "call-e"]
+
+
+def test_parallel_batch_honours_its_cap(bench: Make) -> None:
+    gates = Gates()
+    agent = bench(
+        round_(gate("a"), gate("b"), gate("c")), say("ok"), tools=[gates.tool], parallel_calls=2
+    )
+
+    async def work() -> None:
+        turn = asyncio.create_task(agent.turn())
+        await settle()
+        assert gates.started == ["a", "b"]
+        gates["b"].set()
+        await settle()
+        assert gates.started == ["a", "b", "c"]
+        gates["a"].set()
+        gates["c"].set()
+        await turn
+
+    agent.run(work())
+
+
+def all_paired(agent: Bench) -> None:
+    """Check that history and log hold a result for every call, and no result without one."""
+    calls = [data["callId"] for data in agent.of("tool/call")]
+    results = [data["message"]["source"]["callId"] for data in agent.of("tool/result")]
+    assert calls == results
+    assert list(agent.results()) == calls
+
+
+def fatal(agent: Bench, gates: Gates) -> Any:  # noqa: ANN401  a coroutine
+    async def work() -> None:
+        turn = asyncio.create_task(agent.turn())
+        await settle()
+        gates["a"].set()
+        outcome = await turn
+        assert (outcome.code, outcome.message) == ("DISK_FULL", "Error [DISK_FULL]: no space")
+
+    return work()
+
+
+def fail_closed(agent: Bench, gates: Gates) -> Any:  # noqa: ANN401  a coroutine
+    async def work() -> None:
+        turn = asyncio.create_task(agent.turn())
+        await settle()
+        gates["a"].set()
+        assert (await turn).code == "APPROVAL_UNAVAILABLE"
+
+    return work()
+
+
+def cancel_between(agent: Bench, gates: Gates) -> Any:  # noqa: ANN401  a coroutine
+    async def work() -> None:
+        def stop(update: Mapping[str, Any]) -> None:
+            if update.get("status") == "completed":
+                asyncio.get_running_loop().call_soon(agent.session.cancel)
+
+        agent.client.watch = stop
+        turn = asyncio.create_task(agent.turn())
+        await settle()
+        gates["a"].set()
+        assert (await turn).stop_reason == "cancelled"
+
+    return work()
+
+
+def cancel_during(agent: Bench, gates: Gates) -> Any:  # noqa: ANN401  a coroutine
+    async def work() -> None:
+        turn = asyncio.create_task(agent.turn())
+        await settle()
+        agent.session.cancel()
+        assert (await turn).stop_reason == "cancelled"
+        assert not gates["a"].is_set()
+
+    return work()
+
+
+LATE = "not executed: another call of this step failed"
+CASES: dict[str, Any] = {
+    "fatal": (fatal, "boom", "through a", f"Error [ABORTED]: {LATE}"),
+    "fail-closed": (fail_closed, "ask", "through a", f"Error [ABORTED]: {LATE}"),
+    "cancel-between": (
+        cancel_between,
+        "alone",
+        "through a",
+        "Error [ABORTED]: not executed: the turn was cancelled",
+    ),
+    "cancel-during": (
+        cancel_during,
+        "alone",
+        "Error [ABORTED]: the turn was cancelled while this call ran",
+        "Error [ABORTED]: not executed: the turn was cancelled",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_orphan_calls_after(bench: Make, case: str) -> None:
+    work, second, first_text, third_text = CASES[case]
+    gates = Gates(kind="read")
+    tools = [
+        gates.tool,
+        FakeTool("boom", FatalToolError("DISK_FULL", "no space"), kind="read"),
+        FakeTool("ask", kind="execute"),
+        FakeTool("alone", mode="exclusive", kind="read"),
+    ]
+    agent = bench(
+        round_(gate("a"), call("second", second), call("third", "alone")),
+        say("usable"),
+        tools=tools,
+        permission_mode="workspace-write",
+    )
+
+    agent.run(work(agent, gates))
+
+    all_paired(agent)
+    assert agent.results()["call-a"] == first_text
+    assert agent.results()["third"] == third_text
+    assert gates.tool.ended == len(gates.tool.started) == 1
+    agent.client.watch = lambda _update: None
+    assert agent.prompt().stop_reason == "end_turn"
+
+
+def test_no_orphan_calls_after_guard(bench: Make) -> None:
+    agent = bench(round_(*[call(f"c{n}", "look") for n in range(5)]), tools=[FakeTool("look")])
+
+    assert agent.prompt().code == "REPEATED_TOOL_CALL"
+    all_paired(agent)
+
+
+def test_first_fatal_call_in_call_order_is_the_one_that_is_told(bench: Make) -> None:
+    gates = Gates()
+
+    async def fail_at(given: Mapping[str, Any], _context: ToolContext) -> str:
+        await gates[given["gate"]].wait()
+        raise FatalToolError(given["gate"].upper(), "broke")
+
+    agent = bench(
+        round_(gate("a", "boom"), gate("b", "boom")), tools=[FakeTool("boom", fail_at)]
+    )
+
+    async def work() -> str | None:
+        turn = asyncio.create_task(agent.turn())
+        await settle()
+        gates["b"].set()
+        await settle()
+        gates["a"].set()
+        return (await turn).code
+
+    assert agent.run(work()) == "A"
+
+
+def test_duplicate_call_ids_are_refused_before_any_body_runs(bench: Make) -> None:
+    tool = FakeTool("look")
+    agent = bench(round_(call("same", "look"), call("same", "look")), say("usable"), tools=[tool])
+
+    assert agent.prompt().code == "STREAM_DUPLICATE_CALL_ID"
+    assert tool.started == []
+    assert agent.prompt().stop_reason == "end_turn"
+
+
+def test_unknown_tool_is_recoverable_and_named(bench: Make) -> None:
+    known = FakeTool("look", "seen")
+    agent = bench(
+        round_(call("a", "lok"), call("b", "look")),
+        say("ok"),
+        tools=[known, FakeTool("write", path_policy="write", kind="edit")],
+        permission_mode="full-access",
+    )
+
+    assert agent.prompt().stop_reason == "end_turn"
+    assert agent.results() == {
+        "a": "Error [TOOL_NOT_FOUND]: no tool is named 'lok'; there is 'look', 'write'",
+        "b": "seen",
+    }
+    announced = next(u for u in agent.client.updates if u.get("toolCallId") == "1.1.1")
+    assert (announced["title"], announced["kind"]) == ("lok", "other")
+
+
+def test_unknown_tool_where_there_is_none(bench: Make) -> None:
+    agent = bench(call("a", "look"), say("ok"))
+
+    agent.prompt()
+
+    assert agent.results() == {
+        "a": "Error [TOOL_NOT_FOUND]: no tool is named 'look'; there is none"
+    }
+
+
+def test_tool_timeout_becomes_result(bench: Make) -> None:
+    gates = Gates(timeout_s=30)
+    agent = bench(gate("a"), say("went on"), tools=[gates.tool])
+
+    async def work() -> str:
+        turn = asyncio.create_task(agent.turn())
+        await settle()
+        await agent.clock.advance(29.9)
+        assert gates.tool.ended == 0
+        await agent.clock.advance(0.1)
+        return (await turn).text
+
+    assert agent.run(work()) == "went on"
+    assert gates.tool.ended == 1
+    assert agent.results() == {"call-a": "Error [TIMEOUT]: 'gate' took longer than 30 s"}
+
+
+def test_tool_in_time_is_not_touched_by_its_limit(bench: Make) -> None:
+    agent = bench(call("c", "look"), say("ok"), tools=[FakeTool("look", timeout_s=30)])
+
+    agent.prompt()
+
+    assert agent.results() == {"c": "done"}
+
+
+def test_body_that_fails_while_it_is_timed_out_is_timed_out(bench: Make) -> None:
+    async def stubborn(_given: Mapping[str, Any], _context: ToolContext) -> str:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            raise RuntimeError("clean-up broke") from None
+        return ""
+
+    tool = FakeTool("look", stubborn, timeout_s=1)
+    agent = bench(call("c", "look"), say("ok"), tools=[tool])
+
+    async def work() -> None:
+        turn = asyncio.create_task(agent.turn())
+        await settle()
+        await agent.clock.advance(1)
+        await turn
+
+    agent.run(work())
+
+    assert agent.results() == {"c": "Error [TIMEOUT]: 'look' took longer than 1 s"}
+
+
+def test_cancel_during_tool_writes_result_then_cancelled(bench: Make) -> None:
+    gates = Gates()
+    agent = bench(gate("a"), tools=[gates.tool])
+
+    async def work() -> str | None:
+        turn = asyncio.create_task(agent.turn())
+        await settle()
+        agent.session.cancel()
+        return (await turn).stop_reason
+
+    assert agent.run(work()) == "cancelled"
+    text = "Error [ABORTED]: the turn was cancelled while this call ran"
+    assert agent.results() == {"call-a": text}
+    assert agent.of("tool/result")[0]["error"]["code"] == "ABORTED"
+    assert agent.of("turn/end")[0]["reason"] == {"kind": "aborted", "reason": {"kind": "user"}}
+
+
+@pytest.mark.parametrize("timeout_s", [None, 60])
+def test_cancelled_body_may_give_back_what_it_has(bench: Make, timeout_s: float | None) -> None:
+    async def partial(_given: Mapping[str, Any], _context: ToolContext) -> ToolResult:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            return ToolResult(text="half of it")
+        raise AssertionError
+
+    agent = bench(
+        call("c", "slow"), say("next"), tools=[FakeTool("slow", partial, timeout_s=timeout_s)]
+    )
+
+    async def work() -> None:
+        turn = asyncio.create_task(agent.turn())
+        await settle()
+        agent.session.cancel()
+        await turn
+
+    agent.run(work())
+    agent.prompt()
+
+    text = "half of it\n\n[the turn was cancelled while this call ran]"
+    result = agent.model.requests[1].tool_result("c")
+    assert (result["content"][0]["text"], result["isError"]) == (text, True)
+
+
+def test_call_stopped_before_its_body_began_still_has_a_result(bench: Make) -> None:
+    tool = FakeTool("look")
+    agent = bench(call("c", "look"), tools=[tool])
+
+    def stop(update: Mapping[str, Any]) -> None:
+        if update.get("status") == "in_progress":
+            asyncio.get_running_loop().call_soon(agent.session.cancel)
+
+    agent.client.watch = stop
+
+    async def work() -> str | None:
+        return (await agent.turn()).stop_reason
+
+    assert agent.run(work()) == "cancelled"
+    assert "c" in agent.results()
+
+
+def test_result_carries_diffs_details_images_and_notice(bench: Make) -> None:
+    from acp_example.tools import Diff
+
+    rich = ToolResult(
+        text="changed",
+        notice="3 more lines",
+        truncated=True,
+        diffs=[Diff("/a", "old", "new"), Diff("/b", None, "made")],
+        images=[{"type": "image", "mimeType": "image/png", "data": "AAAA"}],
+        details={"lines": 2},
+    )
+    agent = bench(call("c", "edit"), say("ok"), tools=[FakeTool("edit", rich)])
+
+    agent.prompt()
+
+    settled = [u for u in agent.client.updates if u.get("status") == "completed"][0]
+    assert settled["content"] == [
+        {"type": "content", "content": {"type": "text", "text": "changed\n\n[3 more lines]"}},
+        {"type": "content", "content": {"type": "image", "mimeType": "image/png", "data": "AAAA"}},
+        {"type": "diff", "path": "/a", "oldText": "old", "newText": "new"},
+        {"type": "diff", "path": "/b", "newText": "made"},
+    ]
+    assert settled["rawOutput"] == {"lines": 2}
+    assert agent.of("tool/result")[0]["meta"] == {"lines": 2}
+    assert agent.result_blocks()[0]["content"][1] == {
+        "type": "image",
+        "attachment": {"mimeType": "image/png", "data": "AAAA"},
+    }
+
+
+def test_plan_of_a_call_names_the_call(bench: Make) -> None:
+    entries = [{"content": "first", "priority": "medium", "status": "pending"}]
+    tool = FakeTool("todo", ToolResult(text="noted", plan=entries))
+    agent = bench(call("c", "todo"), say("ok"), tools=[tool])
+
+    agent.prompt()
+
+    assert agent.client.kinds()[:4] == ["1.1.1 pending", "1.1.1 in_progress", "plan", "1.1.1 completed"]
+    plan = agent.client.updates[2]
+    assert plan["entries"] == entries
+    assert plan["_meta"] == {"toolCallId": "1.1.1"}
