@@ -79,9 +79,9 @@ class ClaimFiles:
         while self._taken:
             self._taken.pop().unlink(missing_ok=True)
 
-    def _earlier(self) -> list[tuple[int, str | None]]:
+    def _earlier(self) -> list[tuple[int | None, str | None]]:
         return [
-            (fact["script"], fact["session"])
+            (fact.get("script"), fact.get("session"))
             for file in written_by_others(self._directory)
             for fact in file.facts
             if fact["fact"] == "bound"
@@ -89,10 +89,10 @@ class ClaimFiles:
 
     def _last_call(self, script: int) -> int:
         calls = [
-            fact["call"]
+            fact.get("call", 0)
             for file in read_verdict(self._directory)
             for fact in file.facts
-            if fact["fact"] == "call" and fact["script"] == script
+            if fact["fact"] == "call" and fact.get("script") == script
         ]
         return max(calls, default=0)
 

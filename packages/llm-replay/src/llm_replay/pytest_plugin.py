@@ -1,9 +1,12 @@
 """Pytest plugin: scripted models that are checked when their test is over."""
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from llm_replay.scripted import ScriptedModel
 
 _PASSED = pytest.StashKey[bool]()
 
@@ -20,17 +23,17 @@ def pytest_runtest_makereport(
 
 
 @pytest.fixture
-def scripted_model(request: pytest.FixtureRequest) -> Iterator[Callable[..., Any]]:
+def scripted_model(request: pytest.FixtureRequest) -> "Iterator[Callable[..., ScriptedModel]]":
     """Return `llm_replay.scripted`; each model made with it is checked at the end of the test.
 
     Steps that are left over fail a test that passed so far. A call too many, and a request that
     was not as it must be, fail it in any case: the runtime may have swallowed the error.
     """
-    from llm_replay.scripted import ScriptedModel, scripted  # noqa: PLC0415  keeps pytest's start light
+    from llm_replay.scripted import scripted  # noqa: PLC0415  keeps pytest's start light
 
     made: list[ScriptedModel] = []
 
-    def make(*steps: Any, **options: Any) -> ScriptedModel:  # noqa: ANN401  as `scripted` takes them
+    def make(*steps: Any, **options: Any) -> "ScriptedModel":  # noqa: ANN401  as `scripted` takes them
         made.append(scripted(*steps, **options))
         return made[-1]
 

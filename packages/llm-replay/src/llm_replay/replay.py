@@ -178,9 +178,5 @@ class Replay:
 
 
 def _track(script: SessionScript) -> Track:
-    return Track(
-        index=script.index,
-        file=Path(script.file).name,
-        calls=len(script.entries),
-        lineage=script.lineage,
-    )
+    file = Path(script.file).name or "replay.override.json"  # which then is the whole script
+    return Track(index=script.index, file=file, calls=len(script.entries), lineage=script.lineage)

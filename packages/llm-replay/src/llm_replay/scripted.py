@@ -133,12 +133,27 @@ class ScriptedModel:
 
     def _problems(self, request: RecordedRequest) -> list[str]:
         problems = pairing_problems(request.messages)
-        earlier = [other for other in self.requests if other.session_id == request.session_id]
-        if self._extends and earlier and "compaction" not in {request.purpose, earlier[-1].purpose}:
-            problems += extension_problems(earlier[-1].messages, request.messages)
+        if self._extends and (earlier := self._earlier(request)):
+            problems += extension_problems(earlier.messages, request.messages)
         if self._rebuild is not None and list(self._rebuild(request)) != request.messages:
             problems.append("messages: can't be rebuilt from the session log")
         return problems
+
+    def _earlier(self, request: RecordedRequest) -> RecordedRequest | None:
+        """Return the request that this one must extend: the one before it for the same purpose.
+
+        A compaction between them rewrites the history; requests that are not a turn's, such as
+        one for a title, have messages of their own.
+        """
+        if request.purpose not in {None, "turn"}:
+            return None
+        for other in reversed(self.requests):
+            if other.session_id == request.session_id:
+                if other.purpose == "compaction":
+                    return None
+                if other.purpose == request.purpose:
+                    return other
+        return None
 
 
 def _script(index: int, steps: Sequence[Step]) -> SessionScript:

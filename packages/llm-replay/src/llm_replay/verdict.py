@@ -45,7 +45,7 @@ class VerdictWriter:
         self._file = -1
         if directory is not None:
             self._file = _create(directory)
-            weakref.finalize(self, os.close, self._file)
+            weakref.finalize(self, os.close, self._file).atexit = False
 
     def installed(self, scripts: Sequence[tuple[str, int]]) -> None:
         """Tell which scripts there are: the base name of each file, and its number of calls."""

@@ -83,6 +83,13 @@ def test_an_owner_that_was_killed_before_its_first_call_begins_at_the_start(
     assert ClaimFiles(verdict_dir).take(0, "live") == 0
 
 
+def test_facts_that_lack_something_are_passed_over(verdict_dir: Path) -> None:
+    (verdict_dir / "0.claim").write_text('{"session": "live"}\n')
+    other_process(verdict_dir, '{"fact":"bound"}', '{"fact":"call","script":0}')
+
+    assert ClaimFiles(verdict_dir).take(0, "live") == 0
+
+
 def test_a_session_goes_on_although_its_process_released_its_claims(verdict_dir: Path) -> None:
     other_process(verdict_dir, bound(0, "a"), called(0, 1), bound(1, "live"), called(1, 3))
     claims = ClaimFiles(verdict_dir)

@@ -12,6 +12,7 @@ from llm_replay.exceptions import (
     RecordedFailureError,
     UnresolvedRootError,
 )
+from llm_replay.verdict import read_verdict
 
 HELLO = [{"role": "user", "content": [{"type": "text", "text": "say hello to id-17"}]}]
 
@@ -77,6 +78,17 @@ def test_in_an_override_tokens_and_placeholders_are_live_once(
     with pytest.raises(RecordedFailureError, match="of id-1"):
         asyncio.run(run())
     assert seen == [f"{tmp_path} {{{{home}}}} id-1 {{{{home}}}}", "plain"]
+
+
+def test_a_script_without_a_log_is_told_by_the_name_of_the_sidecar(
+    runtime: Runtime, tmp_path: Path, verdict_dir: Path
+) -> None:
+    override = tmp_path / "replay.override.json"
+    override.write_text('[{"kind": "hang"}]')
+    install(runtime, None, override_file=override, verdict=verdict_dir)
+
+    [file] = read_verdict(verdict_dir)
+    assert file.facts[0]["scripts"] == [{"file": "replay.override.json", "calls": 1}]
 
 
 def test_an_override_with_tokens_alone_is_served_without_a_look_at_the_request(

@@ -99,6 +99,16 @@ def test_a_compaction_may_rewrite_the_history() -> None:
     model.assert_consumed()
 
 
+def test_a_request_for_another_purpose_has_messages_of_its_own() -> None:
+    model = scripted(say("1"), say("title"), say("2"), say("3"))
+    read(model, user("a"), purpose="turn")
+    read(model, user("name this"), purpose="session-title")
+    read(model, user("a"), user("b"), purpose="turn")
+
+    with pytest.raises(RequestError, match=r"messages\[1\]: was there in the request before"):
+        read(model, user("a"), purpose="turn")
+
+
 def test_a_test_may_say_that_histories_are_rewritten() -> None:
     model = scripted(say("1"), say("2"), extends=False)
     read(model, user("a"))

@@ -132,6 +132,40 @@ def test_a_cancellation_interrupts_a_pause() -> None:
     asyncio.run(asyncio.wait_for(run(), 10))
 
 
+def test_a_cancellation_interrupts_a_search_for_a_placeholder() -> None:
+    async def run() -> None:
+        slow = "{{fromRequest:(?:a|a|a)*[bc]}}"
+        model = serving(say(slow))
+        request = Request(messages=[{"text": "a" * 40}])
+        task = asyncio.ensure_future(collect(model.stream(request)))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(run())
+
+
+def test_a_stream_may_be_read_where_there_is_no_task() -> None:
+    async def run() -> Chunk:
+        def read() -> None:
+            step = anext(stream).__await__()
+            try:
+                while True:
+                    next(step)
+            except StopIteration as done:
+                read_chunk.set_result(done.value)
+
+        loop = asyncio.get_running_loop()
+        read_chunk: asyncio.Future[Chunk] = loop.create_future()
+        loop.call_soon(read)
+        return await read_chunk
+
+    stream = serving(say("x")).stream(Request())
+    assert asyncio.run(run())["type"] == "block-start"
+
+
 def test_a_consumer_that_swallowed_a_cancellation_earlier_is_still_served() -> None:
     async def run() -> list[Chunk]:
         task = asyncio.current_task()
