@@ -8,7 +8,8 @@ from llm_replay.session_log import SessionLog, read_session_log
 from llm_replay.tokens import Roots
 from snapshot_harness.fixtures import log_bytes
 from snapshot_harness.json_value import Json
-from snapshot_harness.normalize import Normalized, Rules, normalize_fixture, normalize_run
+from snapshot_harness.normalize import Normalized, normalize_fixture, normalize_run
+from snapshot_harness.rules import Rules
 
 RUN = "/tmp/acpsnap-0123456789ab"
 ROOTS = Roots(

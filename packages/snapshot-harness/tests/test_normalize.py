@@ -34,12 +34,11 @@ from snapshot_harness.json_value import Json
 from snapshot_harness.normalize import (
     HeaderPair,
     Normalized,
-    Rule,
-    Rules,
     foreign_roots,
     normalize_fixture,
     normalize_run,
 )
+from snapshot_harness.rules import Rule, Rules
 
 CHILD = "0a1b2c3d-0000-4000-8000-00000000000c"
 OTHER = "0a1b2c3d-0000-4000-8000-0000000000b2"

@@ -22,10 +22,8 @@ from snapshot_harness.model_rows import (
 )
 from snapshot_harness.order import Frame, canonical_order
 from snapshot_harness.paths import RootNames, is_absolute
-from snapshot_harness.rules import Rule, Rules
+from snapshot_harness.rules import Rules
 from snapshot_harness.wire import coalesce, number_rpc_ids
-
-__all__ = ["HeaderPair", "Normalized", "NormalizedLog", "Rule", "Rules"]
 
 SYSTEM_TOKEN = "{{system}}"  # noqa: S105  a placeholder
 TOOLS_TOKEN = "{{tools}}"  # noqa: S105  a placeholder

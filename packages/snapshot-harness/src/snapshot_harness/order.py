@@ -99,8 +99,7 @@ class _Tree:
             order.extend(self.sort(run, depth=depth + 1))
             order.append(place)
             run = []
-        if run:
-            order.extend(self.sort(run, depth=depth + 1))
+        order.extend(self.sort(run, depth=depth + 1))
         return order
 
     def _line_at(self, place: int) -> tuple[Call, ...]:
