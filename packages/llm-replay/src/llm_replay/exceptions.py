@@ -83,12 +83,12 @@ class _DocumentError(ReplayError):
 
     hint = ""
 
-    def __init__(self, *, where: str, problems: Sequence[Problem]) -> None:
+    def __init__(self, *, where: str, problems: Sequence[Problem], hint: str = "") -> None:
         self.where = where
         self.problems = tuple(problems)
         count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
         lines = [f"{where}: {count}", *(f"  {problem}" for problem in problems)]
-        super().__init__("\n".join([*lines, f"  hint: {self.hint}"]))
+        super().__init__("\n".join([*lines, f"  hint: {hint or self.hint}"]))
 
 
 class OverrideError(_DocumentError):

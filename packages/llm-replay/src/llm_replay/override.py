@@ -104,8 +104,13 @@ def apply_override(
         elif place == len(calls):
             entries.append(entry)
         else:
-            what = f"{place} is past the end: {len(calls)} calls are derived, {len(calls)} appends"
-            raise OverrideError(where=where, problems=[Problem(f"patch at {place}", what)])
+            count = f"{len(calls)} call{'' if len(calls) == 1 else 's'}"
+            what = f"the script has {count}; {len(calls)} appends, more is past the end"
+            raise OverrideError(
+                where=where,
+                problems=[Problem(f"patch at {place}", what)],
+                hint="see `llm-replay show` for the calls of a log",
+            )
     return entries
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import itemgetter
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import orjson
 
@@ -222,15 +222,22 @@ def _refuse_holes(name: str, calls: Sequence[DerivedCall], patched: Collection[i
 def _refuse_lawless(name: str, calls: Iterable[DerivedCall]) -> None:
     """Refuse model rows of a normalized log that can't have come from normalizing."""
     for call in calls:
-        chunks = call.entry["chunks"] if call.entry else []
-        for place, what in check_tokens(chunks):
-            position = call.positions[place] if place < len(call.positions) else call.place
+        for place, what in check_tokens(_rows_of(call)):
+            position = call.place if call.summary is None else call.summary
+            if place < len(call.positions):
+                position = call.positions[place]
             raise ScriptError(
                 where=_line_of(name, position),
                 what=what,
                 why="In a log with tokens: 1, every {{ of a model row begins a served token.",
                 hint="write {{lit}} for two braces that the model said",
             )
+
+
+def _rows_of(call: DerivedCall) -> list[Any]:
+    """Return the chunks that are model rows: a failure derived from other events is none."""
+    chunks = call.entry["chunks"] if call.entry else []
+    return chunks if call.summary is not None else chunks[: len(call.positions)]
 
 
 def _line_of(name: str, place: int) -> str:
@@ -253,5 +260,6 @@ def _read_override(file: PathText | None, sessions: int | None) -> dict[int, Ses
         data = Path(name).read_bytes()
     except OSError as error:
         problem = Problem("", f"this file can't be read: {error.strerror}")
-        raise OverrideError(where=name, problems=[problem]) from None
+        hint = "name a file that is there, or none"
+        raise OverrideError(where=name, problems=[problem], hint=hint) from None
     return parse_override(data, where=name, sessions=sessions)

@@ -148,7 +148,9 @@ def test_the_header_can_be_read_without_the_rest() -> None:
 def test_lineages_sort_by_their_numbers_and_parents_before_children() -> None:
     order = ["1", "1/1.1.2", "1/1.1.2/1.1.1", "1/1.1.2.2", "1/1.1.10", "1/2.1.1", "2", "10"]
 
-    assert sorted(order[::-1], key=lineage_key) == order
+    by_text = sorted(order)
+
+    assert sorted(by_text, key=lineage_key) == order
 
 
 @pytest.mark.parametrize(
