@@ -1,8 +1,9 @@
 from typing import Any
 
-from acp_example.grammar import StreamGrammarError, StreamReader
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from acp_example.grammar import StreamGrammarError, StreamReader
 
 PIECES: list[dict[str, Any]] = [
     {"type": "block-start", "index": 0, "blockType": "text"},
@@ -28,12 +29,13 @@ PIECES: list[dict[str, Any]] = [
 @settings(max_examples=200, deadline=None, derandomize=True, database=None)
 def test_any_stream_is_read_or_refused_and_never_crashes(chunks: list[dict[str, Any]]) -> None:
     reader = StreamReader()
+    code = ""
 
     try:
         for chunk in chunks:
             reader.read(chunk)
         reader.close()
     except StreamGrammarError as error:
-        assert error.code.startswith("STREAM_")
-    else:
-        assert reader.assembler.blocks() == reader.assembler.blocks()
+        code = error.code
+
+    assert code.startswith("STREAM_") or reader.assembler.blocks() == reader.assembler.blocks()

@@ -20,6 +20,7 @@ class Playback:
         self._locate = locate
         self._calls: dict[tuple[int, int, str], str] = {}
         self._position = (0, 0, 0)
+        self._asked: list[Mapping[str, Any]] = []
 
     def updates(self, events: Iterable[Event]) -> Updates:
         """Yield the updates of a whole log."""
@@ -33,7 +34,7 @@ class Playback:
                 case "tool/call":
                     yield self._called(data)
                 case "tool/result":
-                    yield self._settled(data)
+                    yield from self._settled(data)
                 case _:
                     pass  # Nothing that a client sees.
 
@@ -46,6 +47,7 @@ class Playback:
                 yield {"sessionUpdate": "user_message_chunk", "content": image}
 
     def _answered(self, message: Mapping[str, Any]) -> Updates:
+        self._asked = [block for block in message["content"] if block["type"] == "tool-call"]
         for block in message["content"]:
             if block["type"] in _SHOWN and block["text"].strip():
                 yield updates.text_chunk(_SHOWN[block["type"]], block["text"])
@@ -63,9 +65,14 @@ class Playback:
             "status": "pending",
         }
 
-    def _settled(self, data: Mapping[str, Any]) -> dict[str, Any]:
+    def _settled(self, data: Mapping[str, Any]) -> Updates:
         block = data["message"]["content"][0]
-        name = self._calls.get((data["turn"], data["step"], block["toolCallId"]), "")
+        turn, step, call_id = data["turn"], data["step"], block["toolCallId"]
+        for call in self._asked:
+            if call["id"] == call_id and (turn, step, call_id) not in self._calls:
+                # A crash came before the call was logged as begun.
+                named = {"name": call["name"], "arguments": call["arguments"]}
+                yield self._called({"turn": turn, "step": step, "callId": call_id, **named})
         texts = [part["text"] for part in block["content"] if part["type"] == "text"]
         images = [part["attachment"] for part in block["content"] if part["type"] == "image"]
         result = ToolResult(
@@ -74,4 +81,5 @@ class Playback:
             images=images,
             details=data.get("meta", {}),
         )
-        return updates.call_settled(name, result)
+        if (name := self._calls.get((turn, step, call_id))) is not None:
+            yield updates.call_settled(name, result)

@@ -9,7 +9,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from loop_bench import Bench, Make
+from loop_bench import Bench, Json, Make
+
+from llm_replay.scripted import RecordedRequest
 
 
 @pytest.fixture
@@ -19,19 +21,23 @@ def bench(
     """Make an agent with a scripted model; its logs and frames are checked at the end."""
     made: list[Bench] = []
 
-    def make(*steps: Any, children: Any = (), rebuild: bool = True, **facts: Any) -> Bench:
+    def make(*steps: Json, children: Json = (), rebuild: bool = True, **facts: Json) -> Bench:
         agent = {
-            key: facts.pop(key)
-            for key in list(facts)
-            if key not in Bench.__dataclass_fields__
+            key: facts.pop(key) for key in list(facts) if key not in Bench.__dataclass_fields__
         }
         place = len(made)
-        model = scripted_model(
+
+        def rebuilt(request: RecordedRequest) -> list[Json]:
+            return made[place].rebuild(request)
+
+        model = facts.pop("model", None) or scripted_model(
             *steps,
             children=children,
-            rebuild=(lambda request: made[place].rebuild(request)) if rebuild else None,
+            rebuild=rebuilt if rebuild else None,
         )
-        made.append(Bench(root=lambda: tmp_path_factory.mktemp("work"), model=model, agent=agent, **facts))
+        made.append(
+            Bench(root=lambda: tmp_path_factory.mktemp("work"), model=model, agent=agent, **facts)
+        )
         return made[place]
 
     yield make

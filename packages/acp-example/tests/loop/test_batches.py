@@ -3,16 +3,16 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from loop_bench import Bench, FakeTool, Make, settle
+from loop_bench import Bench, FakeTool, Json, Make, settle
 
-from acp_example.tools import FatalToolError, ToolContext, ToolError, ToolResult
+from acp_example.tools import Diff, FatalToolError, ToolContext, ToolError, ToolResult
 from llm_replay.scripted import call, round_, say
 
 
 class Gates:
     """A tool whose calls wait at a gate each, named by their argument."""
 
-    def __init__(self, name: str = "gate", **spec: Any) -> None:  # noqa: ANN401  fields of the contract
+    def __init__(self, name: str = "gate", **spec: Json) -> None:
         self.tool = FakeTool(name, self._body, **spec)
         self._gates: dict[str, asyncio.Event] = {}
 
@@ -29,7 +29,7 @@ class Gates:
         return [given["gate"] for given in self.tool.started]
 
 
-def gate(which: str, name: str = "gate") -> Any:  # noqa: ANN401  a block
+def gate(which: str, name: str = "gate") -> Json:
     return call(f"call-{which}", name, {"gate": which})
 
 
@@ -140,7 +140,7 @@ def all_paired(agent: Bench) -> None:
     assert list(agent.results()) == calls
 
 
-def fatal(agent: Bench, gates: Gates) -> Any:  # noqa: ANN401  a coroutine
+def fatal(agent: Bench, gates: Gates) -> Json:
     async def work() -> None:
         turn = asyncio.create_task(agent.turn())
         await settle()
@@ -151,7 +151,7 @@ def fatal(agent: Bench, gates: Gates) -> Any:  # noqa: ANN401  a coroutine
     return work()
 
 
-def fail_closed(agent: Bench, gates: Gates) -> Any:  # noqa: ANN401  a coroutine
+def fail_closed(agent: Bench, gates: Gates) -> Json:
     async def work() -> None:
         turn = asyncio.create_task(agent.turn())
         await settle()
@@ -161,7 +161,7 @@ def fail_closed(agent: Bench, gates: Gates) -> Any:  # noqa: ANN401  a coroutine
     return work()
 
 
-def cancel_between(agent: Bench, gates: Gates) -> Any:  # noqa: ANN401  a coroutine
+def cancel_between(agent: Bench, gates: Gates) -> Json:
     async def work() -> None:
         def stop(update: Mapping[str, Any]) -> None:
             if update.get("status") == "completed":
@@ -176,7 +176,7 @@ def cancel_between(agent: Bench, gates: Gates) -> Any:  # noqa: ANN401  a corout
     return work()
 
 
-def cancel_during(agent: Bench, gates: Gates) -> Any:  # noqa: ANN401  a coroutine
+def cancel_during(agent: Bench, gates: Gates) -> Json:
     async def work() -> None:
         turn = asyncio.create_task(agent.turn())
         await settle()
@@ -247,9 +247,7 @@ def test_first_fatal_call_in_call_order_is_the_one_that_is_told(bench: Make) -> 
         await gates[given["gate"]].wait()
         raise FatalToolError(given["gate"].upper(), "broke")
 
-    agent = bench(
-        round_(gate("a", "boom"), gate("b", "boom")), tools=[FakeTool("boom", fail_at)]
-    )
+    agent = bench(round_(gate("a", "boom"), gate("b", "boom")), tools=[FakeTool("boom", fail_at)])
 
     async def work() -> str | None:
         turn = asyncio.create_task(agent.turn())
@@ -408,8 +406,6 @@ def test_call_stopped_before_its_body_began_still_has_a_result(bench: Make) -> N
 
 
 def test_result_carries_diffs_details_images_and_notice(bench: Make) -> None:
-    from acp_example.tools import Diff
-
     rich = ToolResult(
         text="changed",
         notice="3 more lines",
@@ -422,7 +418,7 @@ def test_result_carries_diffs_details_images_and_notice(bench: Make) -> None:
 
     agent.prompt()
 
-    settled = [u for u in agent.client.updates if u.get("status") == "completed"][0]
+    settled = next(u for u in agent.client.updates if u.get("status") == "completed")
     assert settled["content"] == [
         {"type": "content", "content": {"type": "text", "text": "changed\n\n[3 more lines]"}},
         {"type": "content", "content": {"type": "image", "mimeType": "image/png", "data": "AAAA"}},
@@ -444,7 +440,12 @@ def test_plan_of_a_call_names_the_call(bench: Make) -> None:
 
     agent.prompt()
 
-    assert agent.client.kinds()[:4] == ["1.1.1 pending", "1.1.1 in_progress", "plan", "1.1.1 completed"]
+    assert agent.client.kinds()[:4] == [
+        "1.1.1 pending",
+        "1.1.1 in_progress",
+        "plan",
+        "1.1.1 completed",
+    ]
     plan = agent.client.updates[2]
     assert plan["entries"] == entries
     assert plan["_meta"] == {"toolCallId": "1.1.1"}

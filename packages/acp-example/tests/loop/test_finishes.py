@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from loop_bench import FakeTool, Make
+from loop_bench import FakeTool, Json, Make
 
 from llm_replay.scripted import Block, call, error, raw, round_, say, think
 from llm_replay.seam import RetryPolicy
@@ -15,9 +15,7 @@ BLANK = [
 
 
 @pytest.mark.parametrize(("_case", "blocks", "requests"), BLANK, ids=[case[0] for case in BLANK])
-def test_empty_final_response(
-    bench: Make, _case: str, blocks: list[Block], requests: int
-) -> None:
+def test_empty_final_response(bench: Make, _case: str, blocks: list[Block], requests: int) -> None:
     agent = bench(*[round_(*blocks, finish="stop")] * requests)
     agent.clock.auto = True
     agent.model.retry_policy = RetryPolicy(max_retries=1)
@@ -60,7 +58,7 @@ FINISHES: list[tuple[str, Any, str | None, str | None]] = [
     ("_case", "finish", "stop_reason", "code"), FINISHES, ids=[case[0] for case in FINISHES]
 )
 def test_finish_reason_mapping(
-    bench: Make, _case: str, finish: Any, stop_reason: str | None, code: str | None
+    bench: Make, _case: str, finish: Json, stop_reason: str | None, code: str | None
 ) -> None:
     agent = bench(round_(say("text"), finish=finish), say("next turn"))
 

@@ -177,4 +177,3 @@ def test_violating_chunk_is_in_the_log_and_what_follows_is_not(bench: Make) -> N
     agent.prompt()
 
     assert [data["chunk"] for data in agent.of("assistant/chunk")] == [TEXT, DELTA, TEXT]
-

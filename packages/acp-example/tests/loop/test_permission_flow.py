@@ -48,13 +48,14 @@ def test_permission_allow_resumes_turn(bench: Make) -> None:
         ),
         (
             "reject_always",
-            "Error [APPROVAL_DENIED]: the user rejected this call and all like it; "
-            "do not try it again",
+            (
+                "Error [APPROVAL_DENIED]: the user rejected this call and all like it; "
+                "do not try it again"
+            ),
         ),
         (
             "cancelled",
-            "Error [APPROVAL_DENIED]: the client withdrew the question; "
-            "the call was not executed",
+            "Error [APPROVAL_DENIED]: the client withdrew the question; the call was not executed",
         ),
     ],
 )
@@ -136,9 +137,7 @@ def test_unknown_permission_answer_is_ignored(bench: Make) -> None:
 
 def test_permission_timeout_is_denial(bench: Make) -> None:
     tool = run_tool()
-    agent = bench(
-        call("c", "run"), say("ok"), tools=[tool], permission_timeout_s=120, **ASKING
-    )
+    agent = bench(call("c", "run"), say("ok"), tools=[tool], permission_timeout_s=120, **ASKING)
 
     async def never() -> Answer:
         await asyncio.Event().wait()

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 from loop_bench import FakeTool, Make
+from pydantic import ValidationError
 
 from acp_example.config import AgentTable
 from acp_example.paths import roots_for
 from acp_example.permissions import Approvals, Grants, Mode, Policy, offered
 from acp_example.tools import Review
 from llm_replay.scripted import call, say
-from pydantic import ValidationError
 
 
 def where(given: Mapping[str, Any]) -> list[str]:
@@ -18,9 +18,7 @@ def where(given: Mapping[str, Any]) -> list[str]:
 
 
 def policy(mode: Mode, approvals: Approvals, cwd: Path) -> Policy:
-    return Policy(
-        mode=mode, approvals=approvals, paths=roots_for(mode, cwd=cwd), grants=Grants()
-    )
+    return Policy(mode=mode, approvals=approvals, paths=roots_for(mode, cwd=cwd), grants=Grants())
 
 
 LOOK = FakeTool("look", kind="read").spec
@@ -133,16 +131,16 @@ def test_read_only_offers_nothing_that_writes() -> None:
         (
             "workspace-write",
             "/etc/a.txt",
-            "Error [PATH_OUTSIDE_ALLOWED_ROOT]: cannot write '/etc/a.txt': "
-            "it leads out of the workspace '{cwd}'",
+            (
+                "Error [PATH_OUTSIDE_ALLOWED_ROOT]: cannot write '/etc/a.txt': "
+                "it leads out of the workspace '{cwd}'"
+            ),
         ),
     ],
 )
 def test_denied_call_never_starts(bench: Make, mode: str, path: str, text: str) -> None:
     tool = FakeTool("edit", kind="edit", path_policy="write", locations=where)
-    agent = bench(
-        call("c", "edit", {"path": path}), say("ok"), tools=[tool], permission_mode=mode
-    )
+    agent = bench(call("c", "edit", {"path": path}), say("ok"), tools=[tool], permission_mode=mode)
 
     agent.prompt()
 

@@ -1,5 +1,5 @@
 import pytest
-from loop_bench import FakeTool, Make
+from loop_bench import FakeTool, Json, Make
 
 from acp_example.tools.read import Read
 from llm_replay.scripted import call, raw, round_, say
@@ -139,7 +139,7 @@ def test_round_cap_maps_to_max_turn_requests(bench: Make) -> None:
 
 def test_finish_replay_state_goes_back_to_the_provider(bench: Make) -> None:
     state = {"response": "r1", "blocks": ["b1"]}
-    text = {"type": "text", "text": "hi"}
+    text: Json = {"type": "text", "text": "hi"}
     agent = bench(
         raw(
             [
