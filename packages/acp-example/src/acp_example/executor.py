@@ -82,7 +82,14 @@ class ShellExecutor:
         Raises:
             ToolError: It ran longer than `timeout_s` (TIMEOUT), or no shell could be started.
         """
-        running = await self._start(command, cwd, environment)
+        start = asyncio.ensure_future(self._start(command, cwd, environment))
+        try:
+            running = await asyncio.shield(start)
+        except asyncio.CancelledError:
+            # Only what has started can be killed whole.
+            running = await start
+            await running.kill()
+            return running.execution()
         try:
             async with asyncio.timeout(timeout_s):
                 await running.exited.wait()
@@ -107,7 +114,7 @@ class ShellExecutor:
                 lambda: _Running(self._config.kept_bytes),
                 *(shell, "--noprofile", "--norc", "-c", command),
                 stdin=asyncio.subprocess.DEVNULL,
-                cwd=cwd,
+                cwd=str(cwd),
                 env=allowed,
                 start_new_session=True,
             )
