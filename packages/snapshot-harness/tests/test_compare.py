@@ -19,7 +19,8 @@ from judging import (
     tool,
 )
 
-from snapshot_harness.compare import Cause, compare, render
+from snapshot_harness.causes import Cause, diff, render
+from snapshot_harness.compare import compare
 from snapshot_harness.normalize import Normalized, normalize_fixture
 from snapshot_harness.values import fingerprint
 
@@ -71,7 +72,10 @@ def test_equal_runs_have_no_cause() -> None:
 def test_a_changed_value_names_session_turn_step_line_path_and_both_values() -> None:
     changed = [*EVENTS[:8], result("other"), *EVENTS[9:]]
 
-    assert only(compare(of(EVENTS), of(changed))) == Cause(
+    cause = only(compare(of(EVENTS), of(changed)))
+
+    assert cause == Cause(
+        records=cause.records,
         surface="log",
         file="session.jsonl",
         session="1",
@@ -106,6 +110,7 @@ def test_a_changed_frame_names_its_session_turn_and_step() -> None:
     cause = only(compare(run([], FRAMES), run([], frames)))
 
     assert cause == Cause(
+        records=cause.records,
         surface="transcript",
         file="stdout.expected.jsonl",
         session="1",
@@ -479,6 +484,30 @@ def test_a_cause_is_told_with_place_path_and_both_values() -> None:
         '  expected: "output"\n'
         '  actual:   "other"'
     )
+
+
+def test_the_records_around_the_causes_are_shown_as_a_diff() -> None:
+    changed = [*EVENTS[:8], result("other"), EVENTS[9], event("new", {})]
+
+    assert diff(compare(of(EVENTS), of(changed))) == (
+        "  @@ session.jsonl:10\n"
+        '  - {"data":{"message":{"text":"output"},"step":1,"turn":1},"type":"tool/result"}\n'
+        '  + {"data":{"message":{"text":"other"},"step":1,"turn":1},"type":"tool/result"}\n'
+        "  @@ session.jsonl:12\n"
+        '  - {"data":{"reason":{"kind":"completed"},"turn":1},"type":"turn/end"}\n'
+        "  @@ session.jsonl:11\n"
+        '  + {"data":{},"type":"new"}'
+    )
+
+
+def test_a_diff_is_bounded() -> None:
+    left = [event(f"x{n}", {"v": "l" * 1000}) for n in range(20)]
+    right = [event(f"x{n}", {"v": f"{n}" * 1000}) for n in range(20)]
+
+    lines = diff(compare(of(left), of(right))).split("\n")
+
+    assert len(lines) == 18
+    assert max(map(len, lines)) < 250
 
 
 def test_folded_differences_are_counted_in_words() -> None:

@@ -50,9 +50,11 @@ class Identities:
                 self._add("session", child)
             elif key == "messageId" or (key == "id" and isinstance(value.get("role"), str)):
                 self._add("message", child)
-            elif key in _OTHER_KEYS or (key == "id" and event.startswith("approval/")):
+            elif key in _OTHER_KEYS:
                 self._add("id", child)
-            elif key in _CALL_KEYS and not self._merged:
+            elif (key == "id" and event.startswith("approval/")) or (
+                key in _CALL_KEYS and not self._merged
+            ):
                 self._add_call(child)
 
     def pattern(self) -> re.Pattern[str]:

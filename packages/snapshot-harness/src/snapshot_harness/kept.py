@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from snapshot_harness.atomic import pending, write_scenario
-from snapshot_harness.compare import Cause
+from snapshot_harness.causes import Cause
 from snapshot_harness.credentials import find_credentials, redact
 from snapshot_harness.exceptions import FixtureError, Problem
 from snapshot_harness.fixtures import stable_lines
@@ -140,6 +140,10 @@ def _without_credentials(
     return clean, leaks
 
 
+def _cause(facts: dict[str, Any]) -> Cause:
+    return Cause(**{**facts, "records": tuple(facts["records"])})
+
+
 def _digest(path: Path) -> str | None:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
@@ -155,7 +159,7 @@ def _read(directory: Path) -> Kept:
             directory=directory,
             files=tuple(facts["files"]),
             base=dict(facts["base"]),
-            causes=tuple(Cause(**cause) for cause in facts["causes"]),
+            causes=tuple(_cause(cause) for cause in facts["causes"]),
             refusals=tuple(facts["refusals"]),
         )
     except (ValueError, KeyError, TypeError):

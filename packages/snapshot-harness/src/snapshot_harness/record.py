@@ -10,7 +10,8 @@ from typing import Any
 from llm_replay.derive import derive_calls
 from llm_replay.session_log import SessionLog
 from snapshot_harness.boot import Run, run_agent, run_directory
-from snapshot_harness.compare import compare, render
+from snapshot_harness.causes import render
+from snapshot_harness.compare import compare
 from snapshot_harness.exceptions import HarnessError, Problem, ScenarioError
 from snapshot_harness.fixtures import INPUT, SCENARIO, log_bytes, log_name, roll_forward
 from snapshot_harness.gate import endpoint_of, keys_for

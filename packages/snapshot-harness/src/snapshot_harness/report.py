@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from snapshot_harness.compare import Cause, render
+from snapshot_harness.causes import Cause, diff, render
 from snapshot_harness.exceptions import Problem
 
 
@@ -37,6 +37,7 @@ def failure_text(report: Report) -> str:
     parts = [f"{report.scenario}: {_headline(report)}", *report.problems]
     if report.causes:
         parts.append(render(report.causes, directory=str(report.directory)))
+        parts.append(diff(report.causes))
     parts += report.notes
     if report.kept is not None:
         parts.append(f"  the actual files are in {report.kept}")

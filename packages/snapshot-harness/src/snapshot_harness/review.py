@@ -7,7 +7,7 @@ from difflib import unified_diff
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from snapshot_harness.compare import Cause, render
+from snapshot_harness.causes import Cause, render
 from snapshot_harness.exceptions import FixtureError
 from snapshot_harness.kept import Kept, accept, find_kept, forget
 
