@@ -1,5 +1,6 @@
 """Suites of the fake agent, made for one test each."""
 
+import contextlib
 import json
 import os
 import sys
@@ -89,9 +90,7 @@ def add_scenario(  # noqa: PLR0913  all that a scenario is made of
     return Scenario(directory)
 
 
-def set_up(
-    scenario: Scenario, *, toml: str = "", fake: str = "", origin: str = "authored"
-) -> None:
+def set_up(scenario: Scenario, *, toml: str = "", fake: str = "", origin: str = "authored") -> None:
     """Write scenario.toml; `fake` are the words that the fake agent obeys."""
     env = f"[env]\nFAKE = {json.dumps(fake)}\n" if fake else ""
     text = f'why = "A test."\norigin = "{origin}"\n{toml}\n{env}'
@@ -123,16 +122,20 @@ def text_of(report: Report) -> str:
 def processes_with(mark: str) -> list[int]:
     """The processes of this machine that carry `mark` in their environment or arguments."""
     found = []
-    for name in os.listdir("/proc") if sys.platform == "linux" else []:
-        if not name.isdecimal() or int(name) == os.getpid():
+    for entry in Path("/proc").iterdir() if sys.platform == "linux" else []:
+        if not entry.name.isdecimal() or int(entry.name) == os.getpid():
             continue
-        try:
-            for file in ("environ", "cmdline"):
-                if mark.encode() in Path("/proc", name, file).read_bytes():
-                    found.append(int(name))
-        except OSError:
-            continue
+        with contextlib.suppress(OSError):
+            texts = [(entry / file).read_bytes() for file in ("environ", "cmdline")]
+            if any(mark.encode() in text for text in texts):
+                found.append(int(entry.name))
     return found
+
+
+def open_files() -> int:
+    """How many files this process has open, where the system tells."""
+    folder = Path("/proc/self/fd")
+    return len(list(folder.iterdir())) if folder.is_dir() else 0
 
 
 def run_directories(temp: Path) -> list[str]:

@@ -1,6 +1,5 @@
 """What a run must survive: each fault ends within its deadline, in a clear error, cleanly."""
 
-import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from kit import (
     HELLO,
     add_scenario,
     make_suite,
+    open_files,
     processes_with,
     refresh,
     refreshed,
@@ -29,22 +29,19 @@ QUICK = "[deadlines]\nstep_s = 1.5\nshutdown_s = 0.3\n"
 
 
 @pytest.fixture(autouse=True)
-def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def temp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A temporary directory of its own, in which nothing may stay; nor any process or pipe."""
-    directory = tmp_path / "t"
-    directory.mkdir()
-    # Short: a run directory's path has a fixed length.
-    link = Path(tempfile.mkdtemp(prefix="f"))
-    monkeypatch.setattr(tempfile, "tempdir", str(link))
-    WATCHDOG.add_group(2**22)
+    # Not below pytest's own: a run directory's path has a fixed length.
+    directory = Path(tempfile.mkdtemp(prefix="f"))
+    monkeypatch.setattr(tempfile, "tempdir", str(directory))
+    WATCHDOG.add_group(2**22)  # so that it runs already
     WATCHDOG.drop_group(2**22)
-    before = set(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else set()
-    yield link
-    after = set(os.listdir("/proc/self/fd")) if before else set()
-    assert len(after) <= len(before)
-    assert run_directories(link) == []
-    assert processes_with(f"DSH_SNAPSHOT_RUN={link}") == []
-    link.rmdir()
+    before = open_files()
+    yield directory
+    assert open_files() <= before
+    assert run_directories(directory) == []
+    assert processes_with(f"DSH_SNAPSHOT_RUN={directory}") == []
+    directory.rmdir()
 
 
 @pytest.fixture

@@ -4,15 +4,26 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 import pydantic
 
 from snapshot_harness.exceptions import Problem, ScenarioError
+from snapshot_harness.locate import Part, line_in_json, line_in_toml
 
 Document = TypeVar("Document", bound=pydantic.BaseModel)
+Locate = Callable[[str, Sequence[Part]], int | None]
+
+_SEE = "the README lists every key and what it takes"
+_ELSEWHERE: Mapping[str, str] = {
+    "waitForGoalPhase": "use waitForEvent with the type goal/change",
+    "waitForInboxMessage": "use waitForEvent with the type agent/inbox/spliced",
+    "waitForTitleAfterTurnEnd": "use waitForEvent with the type session/title, after turn/end",
+    "waitForEventAfterTurnEnd": "use waitForEvent, after turn/end",
+}
+"""Operations of other tools that stand for one of ours."""
 
 
 class Strict(pydantic.BaseModel):
@@ -38,7 +49,7 @@ def read_toml(path: Path, model: type[Document]) -> Document:
         value = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ScenarioError(problems=[_syntax(path, str(error))]) from None
-    return validate(path, text, value, model)
+    return _validate(path, text, value, model, locate=line_in_toml)
 
 
 def read_json(path: Path, model: type[Document]) -> Document:
@@ -52,7 +63,7 @@ def read_json(path: Path, model: type[Document]) -> Document:
         value = json.loads(text, object_pairs_hook=_no_duplicates)
     except ValueError as error:
         raise ScenarioError(problems=[_syntax(path, str(error))]) from None
-    return validate(path, text, value, model)
+    return _validate(path, text, value, model, locate=line_in_json)
 
 
 def read_text(path: Path) -> str:
@@ -67,31 +78,31 @@ def read_text(path: Path) -> str:
         what, hint = "the file is missing", f"write {path.name}; the README shows one"
     except UnicodeDecodeError as error:
         what, hint = f"not UTF-8 at byte {error.start}", "save the file as UTF-8"
-    raise ScenarioError(problems=[Problem(path=path, line=None, what=what, why="", hint=hint)])
+    raise ScenarioError(problems=[Problem(path=path, what=what, hint=hint)])
 
 
-def validate(path: Path, text: str, value: object, model: type[Document]) -> Document:
-    """Return `value` as `model`.
-
-    Raises:
-        ScenarioError: With every problem found.
-    """
+def _validate(
+    path: Path, text: str, value: object, model: type[Document], *, locate: Locate
+) -> Document:
     try:
         return model.model_validate(value)
     except pydantic.ValidationError as error:
-        problems = [_problem(path, text, model, dict(detail)) for detail in error.errors()]
+        found: dict[tuple[str, int | None], Problem] = {}
+        for detail in error.errors():
+            place = _Place(model, detail["loc"])
+            what, hint = _told(place, dict(detail))
+            line = locate(text, place.parts)
+            # A value that may be of several kinds is one problem, not one per kind.
+            key = what if detail["type"] in {"missing", "extra_forbidden"} else place.shown
+            found.setdefault((key, line), Problem(path=path, line=line, what=what, hint=hint))
+    problems = sorted(found.values(), key=lambda problem: problem.line or 0)
     raise ScenarioError(problems=problems)
 
 
 def _syntax(path: Path, message: str) -> Problem:
     line = re.search(r"line (\d+)", message)
-    return Problem(
-        path=path,
-        line=int(line[1]) if line else None,
-        what=message,
-        why="",
-        hint="correct the syntax there",
-    )
+    number = int(line[1]) if line else None
+    return Problem(path=path, line=number, what=message, hint="correct the syntax there")
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -103,67 +114,92 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _problem(
-    path: Path, text: str, model: type[pydantic.BaseModel], detail: dict[str, Any]
-) -> Problem:
-    where = tuple(detail["loc"])
-    shown = ".".join(str(part) for part in where if not _is_tag(part)) or "the document"
-    hint = "the README lists every key and what it takes"
-    if detail["type"] == "extra_forbidden":
-        what = f"unknown key {where[-1]!r}" + (f" in {shown}" if len(where) > 1 else "")
-        known = sorted(set(_known_keys(model, where[:-1])))
-        near = difflib.get_close_matches(str(where[-1]), known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
-    elif detail["type"] == "missing":
-        what = f"key {where[-1]!r} is missing" + (f" in {shown}" if len(where) > 1 else "")
-        hint = f"add {where[-1]!r}"
-    else:
-        message = str(detail["msg"]).removeprefix("Value error, ")
-        what = f"{shown}: {message[:1].lower()}{message[1:]}"
-    return Problem(path=path, line=_line_of(text, where), what=what, why="", hint=hint)
+def _told(place: "_Place", detail: Mapping[str, Any]) -> tuple[str, str]:
+    """Return what is wrong, and what to do."""
+    kind = detail["type"]
+    inside = f" in {place.around}" if place.around else ""
+    if kind == "extra_forbidden":
+        return f"unknown key {place.last!r}{inside}", _nearest(place.last, place.known)
+    if kind == "missing":
+        return f"key {place.last!r} is missing{inside}", f"add {place.last!r}"
+    if kind == "union_tag_not_found":
+        return f"{place.shown}: no operation", "add 'op'"
+    if kind == "union_tag_invalid":
+        tag = detail["ctx"]["tag"]
+        known = sorted(re.findall(r"'(\w+)'", detail["ctx"]["expected_tags"]))
+        hint = _ELSEWHERE.get(tag) or _nearest(tag, known)
+        return f"unknown operation {tag!r} in {place.shown}", hint
+    message = str(detail["msg"]).removeprefix("Value error, ")
+    return f"{place.shown}: {message[:1].lower()}{message[1:]}", _SEE
 
 
-def _is_tag(part: object) -> bool:
-    """Tell a union's discriminator, which pydantic puts into the place, from a key."""
-    return isinstance(part, str) and part.startswith("op:")
+def _nearest(word: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(word, known, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"known: {', '.join(known)}"
 
 
-def _known_keys(model: type[pydantic.BaseModel], where: tuple[Any, ...]) -> Iterator[str]:
-    models: list[type[pydantic.BaseModel]] = [model]
-    for part in where:
-        if isinstance(part, int):
-            continue
-        models = [found for one in models for found in _below(one, str(part))]
-    for one in models:
-        for name, field in one.model_fields.items():
-            yield field.alias or name
+class _Place:
+    """Where in a document a problem is: pydantic's place without the tags of its unions."""
+
+    def __init__(self, model: type[pydantic.BaseModel], where: Sequence[Part]) -> None:
+        self.parts: list[Part] = []
+        models: list[type[pydantic.BaseModel]] = [model]
+        holders, leaf = models, False
+        for part in where:
+            tagged = [one for one in models if _tag_of(one) == part]
+            if tagged and not any(_field(one, part) for one in tagged):
+                models = tagged
+                continue
+            if leaf:
+                break
+            self.parts.append(part)
+            if isinstance(part, str):
+                holders = models
+                fields = [field for one in models if (field := _field(one, part)) is not None]
+                models = [found for field in fields for found in _models_in(field.annotation)]
+                leaf = not models and not any(_is_open(field.annotation) for field in fields)
+        self.last = str(self.parts[-1]) if self.parts else ""
+        self.known = sorted({name for one in holders for name in _names(one)})
+
+    @property
+    def shown(self) -> str:
+        """The place as one would write it."""
+        return _dotted(self.parts) or "the document"
+
+    @property
+    def around(self) -> str:
+        """The place around the last key."""
+        return _dotted(self.parts[:-1])
 
 
-def _below(model: type[pydantic.BaseModel], part: str) -> list[type[pydantic.BaseModel]]:
-    """Return the models that stand under key `part`; a union's tag picks one of them."""
-    if part.startswith("op:"):
-        return [model] if f"op:{model.model_fields['op'].default}" == part else []
+def _dotted(parts: Sequence[Part]) -> str:
+    return ".".join(str(part) for part in parts)
+
+
+def _tag_of(model: type[pydantic.BaseModel]) -> object:
+    field = model.model_fields.get("op")
+    return None if field is None else field.default
+
+
+def _field(model: type[pydantic.BaseModel], part: Part) -> Any:  # noqa: ANN401  pydantic's
     for name, field in model.model_fields.items():
-        if part in (name, field.alias):
-            return list(_models_in(field.annotation))
-    return [model]
+        if part == (field.alias or name):
+            return field
+    return None
+
+
+def _names(model: type[pydantic.BaseModel]) -> Iterator[str]:
+    return (field.alias or name for name, field in model.model_fields.items())
 
 
 def _models_in(annotation: Any) -> Iterator[type[pydantic.BaseModel]]:  # noqa: ANN401  any annotation
     if isinstance(annotation, type) and issubclass(annotation, pydantic.BaseModel):
         yield annotation
-        return
     for argument in getattr(annotation, "__args__", ()):
         yield from _models_in(argument)
 
 
-def _line_of(text: str, where: tuple[Any, ...]) -> int | None:
-    """Return the line that names the last key of `where`: a good guess, for a click."""
-    position, found = 0, None
-    for part in where:
-        if not isinstance(part, str) or _is_tag(part):
-            continue
-        match = re.compile(rf'"?\b{re.escape(part)}\b"?\s*[\]=:.]').search(text, position)
-        if match:
-            position = found = match.start()
-    return None if found is None else text.count("\n", 0, found) + 1
+def _is_open(annotation: Any) -> bool:  # noqa: ANN401  any annotation
+    """Tell whether a value of this kind has places of its own that are no fields."""
+    inner = getattr(annotation, "__args__", ())
+    return get_origin(annotation) in {dict, list} or any(_is_open(one) for one in inner)

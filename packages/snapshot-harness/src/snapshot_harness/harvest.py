@@ -28,15 +28,12 @@ def harvest(sessions_root: Path) -> list[SessionLog]:
 
 
 def _read(path: Path, name: str) -> SessionLog:
-    data = path.read_bytes()
     try:
-        text = Plain(compressed=path.suffix == ".zstd").decode(data)
+        text = Plain(compressed=path.suffix == ".zstd").decode(path.read_bytes())
         return read_session_log(_whole(text, name), name=name)
     except SessionLogError as error:
         raise AgentError(what=f"the agent's log can't be read: {error}") from None
-    except AgentError:
-        raise
-    except Exception as error:  # noqa: BLE001  zstd's own error, without importing it
+    except ValueError as error:
         raise AgentError(what=f"{name}: the agent's log is no zstd stream: {error}") from None
 
 

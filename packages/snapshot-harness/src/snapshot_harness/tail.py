@@ -1,11 +1,12 @@
 """Session logs while they grow: raw or zstd, each byte read once."""
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from llm_replay.exceptions import ReplayError
 from llm_replay.session_log import SessionHeader, read_session_log, sort_logs
@@ -15,44 +16,40 @@ NAMES = ("session.jsonl", "session.jsonl.zstd")
 Event = dict[str, Any]
 
 
-class _Decompressor(Protocol):
-    @property
-    def eof(self) -> bool: ...
-
-    @property
-    def unused_data(self) -> bytes: ...
-
-    def decompress(self, data: bytes) -> bytes: ...
-
-
 class Plain:
     """Bytes as they are, or, for zstd, as they were: in frames that may be cut anywhere."""
 
     def __init__(self, *, compressed: bool) -> None:
         self._compressed = compressed
-        self._frame: _Decompressor | None = None
+        self._frame: Any = None
 
     def decode(self, data: bytes) -> bytes:
-        """Return what `data` adds to the text."""
+        """Return what `data` adds to the text.
+
+        Raises:
+            ValueError: It is no zstd.
+        """
         if not self._compressed:
             return data
         pieces = []
         while data:
             if self._frame is None or self._frame.eof:
-                self._frame = new_decompressor()
-            pieces.append(self._frame.decompress(data))
+                self._frame = zstd().ZstdDecompressor()
+            try:
+                pieces.append(self._frame.decompress(data))
+            except zstd().ZstdError as error:
+                raise ValueError(str(error)) from None
             data = self._frame.unused_data if self._frame.eof else b""
         return b"".join(pieces)
 
 
-def new_decompressor() -> _Decompressor:
-    """Return a decompressor for one zstd frame; imported only where a log is compressed."""
+def zstd() -> Any:  # noqa: ANN401  a module
+    """Return the zstd module; imported only where a log is compressed."""
     if sys.version_info >= (3, 14):
-        from compression import zstd  # noqa: PLC0415  rare, and a moment to import
+        from compression import zstd as module  # noqa: PLC0415  rare, and a moment to import
     else:
-        from backports import zstd  # noqa: PLC0415  as above
-    decompressor: _Decompressor = zstd.ZstdDecompressor()
-    return decompressor
+        from backports import zstd as module  # noqa: PLC0415  as above
+    return module
 
 
 def find_logs(root: Path) -> Iterator[Path]:
@@ -121,10 +118,8 @@ class LogTails:
         known = []
         for tail in self._tails.values():
             # What is no log is judged at the harvest, where it can be told whole.
-            try:
+            with contextlib.suppress(ReplayError, OSError, ValueError):
                 tail.read()
-            except (ReplayError, OSError, ValueError):
-                continue
             if tail.header is not None:
                 known.append((tail.header, tail))
         return known

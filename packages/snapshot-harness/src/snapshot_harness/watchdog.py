@@ -69,6 +69,11 @@ class Watchdog:
         """Take a directory back: it is gone."""
         self._tell(f"-{path}")
 
+    @property
+    def pid(self) -> int | None:
+        """The watchdog's process, if it was started."""
+        return None if self._process is None else self._process.pid
+
     def close(self) -> None:
         """Let the watchdog end; it cleans up what is left."""
         process, self._process = self._process, None

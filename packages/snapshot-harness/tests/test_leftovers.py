@@ -1,0 +1,72 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from snapshot_harness.leftovers import kill_escaped, kill_group
+
+SLEEP = "/bin/sleep"
+
+
+def sleeper(**rest: object) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([SLEEP, "600"], start_new_session=True, **rest)  # type: ignore[call-overload,no-any-return]  # noqa: S603  keywords of Popen
+
+
+def test_what_is_left_of_a_group_is_killed_and_named() -> None:
+    process = sleeper()
+
+    (found,) = kill_group(process.pid, grace_s=0)
+
+    assert str(found) == f"{process.pid} (/bin/sleep 600)"
+    assert process.wait() == -9
+    assert kill_group(process.pid) == []
+
+
+def test_what_ends_by_itself_was_not_left_behind() -> None:
+    process = subprocess.Popen([SLEEP, "0.05"], start_new_session=True)  # noqa: S603  a constant
+
+    assert kill_group(process.pid, grace_s=5) == []
+    assert process.wait() in {0, -9}
+
+
+def test_a_zombie_is_not_left_behind() -> None:
+    process = subprocess.Popen([SLEEP, "0"], start_new_session=True)  # noqa: S603  a constant
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+    assert kill_group(process.pid) == []
+    process.wait()
+
+
+def test_what_escaped_is_found_by_its_environment_or_its_place(tmp_path: Path) -> None:
+    run, other = tmp_path / "run", tmp_path / "other"
+    for directory in (run, other):
+        directory.mkdir()
+    marked = sleeper(env={"DSH_SNAPSHOT_RUN": str(run)})
+    below, beside = sleeper(cwd=run), sleeper(cwd=other)
+    stranger = sleeper(env={"DSH_SNAPSHOT_RUN": f"{run}x"})
+
+    found = kill_escaped(run, also_below=other)
+
+    assert {process.pid for process in found} == {marked.pid, below.pid, beside.pid}
+    assert stranger.poll() is None
+    stranger.kill()
+    for process in (marked, below, beside, stranger):
+        process.wait()
+
+
+def test_where_no_environment_is_shown_nothing_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+
+    assert kill_escaped(tmp_path) == []
+
+
+def test_without_proc_the_group_is_listed_by_ps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    process = sleeper()
+
+    assert [found.pid for found in kill_group(process.pid, grace_s=0)] == [process.pid]
+    process.wait()
