@@ -229,6 +229,8 @@ class Bench:
     tools: Sequence[Tool] = ()
     agent: Mapping[str, Any] = field(default_factory=dict)
     layout: Any = "plain"
+    store: Store | None = None
+    """Where logs are kept; in memory unless a test is about files."""
     directory: Path = Path("/project")
     environment: Mapping[str, str] = field(default_factory=dict)
     clock: VirtualClock = field(default_factory=VirtualClock)
@@ -260,7 +262,7 @@ class Bench:
         self._ids = iter(range(1, 10_000))
         self.host = Host(
             composition=composition,
-            store=MemoryStore(Path("/nowhere"), self.layout),
+            store=self.store or MemoryStore(Path("/nowhere"), self.layout),
             spill=SpillRoot(Path("/spill")),
             environment=self.environment,
             clock=self.clock,
