@@ -117,9 +117,11 @@ def test_a_call_that_was_cut_before_its_first_chunk_has_nothing_to_wait_for(
     runtime: Runtime, tmp_path: Path, pauses: list[float]
 ) -> None:
     async def run() -> None:
-        stream = runtime.stream(Request())
-        with pytest.raises(asyncio.TimeoutError):
-            await asyncio.wait_for(anext(stream), 0.01)
+        waiting = asyncio.ensure_future(collect(runtime.stream(Request())))
+        await asyncio.wait({waiting}, timeout=0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
 
     install(runtime, write_log(tmp_path / "s.jsonl", [], times=[70]), pace="recorded")
     asyncio.run(run())

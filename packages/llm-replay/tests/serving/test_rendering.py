@@ -134,7 +134,7 @@ def test_others_go_on_while_a_pattern_takes_too_long(
         turns = 0
         while not reading.done():
             turns += 1
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
         with pytest.raises(PatternTimeoutError):
             await reading
         return turns
@@ -144,7 +144,7 @@ def test_others_go_on_while_a_pattern_takes_too_long(
     start = time.monotonic()
 
     assert asyncio.run(run()) > 10
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
     assert told(verdict_dir)[-1] == "fault pattern-timeout 0.1"
 
 

@@ -70,11 +70,16 @@ def test_a_hang_without_chunks_serves_the_two_fixed_ones_then_makes_its_file(
 
 def test_a_ready_file_that_can_not_be_made_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    ready = tmp_path / "file" / "ready"
+    ready = tmp_path / "file" / "deep" / "ready"
     model = serving({"kind": "hang", "readyFile": str(ready), "chunks": []})
 
-    with pytest.raises(OverrideError, match=r"ready: 1 problem\n  readyFile: can't be created: "):
+    with pytest.raises(OverrideError) as caught:
         asyncio.run(collect(model.stream(Request())))
+    assert str(caught.value) == (
+        f"{ready}: 1 problem\n"
+        "  readyFile: can't be created: Not a directory\n"
+        "  hint: an override is a list of entries, or patches for single calls; see the README"
+    )
     with pytest.raises(OverrideError):
         model.assert_consumed()
 
