@@ -20,7 +20,7 @@ from fetch import HERE, LocalModelError, fetch, say
 Allowed: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
 """Tool, argument, and the only values that the model may give it."""
 
-BASE_URL_VARIABLE = "LOCAL_MODEL_BASE_URL"
+BASE_URL_VARIABLE = "MODEL_BASE_URL"
 PASSED_ON = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR")
 """All that the server gets of the environment: it has no use for keys."""
 
@@ -141,7 +141,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "--allow", type=read_rule, action="append", default=[], metavar="TOOL.ARGUMENT=VALUE",
         help="the only values the model may give this argument (repeatable)",
     )  # fmt: skip
-    parser.add_argument("command", nargs="+", help="run with LOCAL_MODEL_BASE_URL set")
+    parser.add_argument("command", nargs="+", help="run with MODEL_BASE_URL set")
     options = parser.parse_args(argv)
     if shutil.which(options.command[0]) is None:
         parser.error(f"there is no command {options.command[0]!r}")

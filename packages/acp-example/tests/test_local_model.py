@@ -280,7 +280,7 @@ def test_the_server_gets_no_keys(stub_model: Path, monkeypatch: pytest.MonkeyPat
 def test_the_command_runs_with_the_base_url_and_its_status_is_returned(
     stub_model: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    code = "import os; print(os.environ['LOCAL_MODEL_BASE_URL']); exit(7)"
+    code = "import os; print(os.environ['MODEL_BASE_URL']); exit(7)"
 
     status = serve.main(["--cache", str(stub_model), "--", *python(code)])
 
