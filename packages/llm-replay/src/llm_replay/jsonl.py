@@ -27,14 +27,16 @@ def as_lines(data: bytes | str) -> Iterable[bytes]:
     return io.BytesIO(data.encode(errors="surrogatepass") if isinstance(data, str) else data)
 
 
-def numbered_objects(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def numbered_objects(
+    lines: Iterable[bytes], name: str, *, start: int = 1
+) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield each JSON object with the number of its line; blank lines are counted and skipped.
 
     Raises:
         SessionLogError: A line is not one JSON object.
     """
     loads = orjson.loads  # this loop is the speed of reading: keep it bare
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(lines, start):
         try:
             value = loads(line)
         except orjson.JSONDecodeError:

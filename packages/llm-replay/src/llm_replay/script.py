@@ -113,7 +113,7 @@ def read_calls(path: PathText, *, whole: bool = True) -> tuple[SessionHeader, li
                 lines.seek(0)
                 return _read_carefully(lines, name, whole=whole)
     except OSError as error:
-        raise _unreadable(name, error) from None
+        raise unreadable(name, error) from None
 
 
 def _read_plainly(
@@ -173,7 +173,8 @@ def _load(
     patched = override.by_place.keys() if override else ()
     _refuse_holes(name, calls, patched)
     if header.tokens:
-        _refuse_lawless(name, [call for call in calls if call.call - 1 not in patched])
+        for place, what in lawless_rows(call for call in calls if call.call - 1 not in patched):
+            raise lawless(_line_of(name, place), what)
     return _script(index, name, header, [entry or {} for entry in entries], patched)
 
 
@@ -205,7 +206,7 @@ def _header_if_there(name: str) -> SessionHeader | None:
         with Path(name).open("rb") as lines:
             return open_log(lines, name)[0]
     except OSError as error:
-        raise _unreadable(name, error) from None
+        raise unreadable(name, error) from None
 
 
 def _refuse_holes(name: str, calls: Sequence[DerivedCall], patched: Collection[int]) -> None:
@@ -219,19 +220,24 @@ def _refuse_holes(name: str, calls: Sequence[DerivedCall], patched: Collection[i
             raise call.error(_line_of(name, call.place))
 
 
-def _refuse_lawless(name: str, calls: Iterable[DerivedCall]) -> None:
-    """Refuse model rows of a normalized log that can't have come from normalizing."""
+def lawless_rows(calls: Iterable[DerivedCall]) -> Iterator[tuple[int, str]]:
+    """Yield what can't be in the model rows of a normalized log, with the place of its event."""
     for call in calls:
         for place, what in check_tokens(_rows_of(call)):
-            position = call.place if call.summary is None else call.summary
             if place < len(call.positions):
-                position = call.positions[place]
-            raise ScriptError(
-                where=_line_of(name, position),
-                what=what,
-                why="In a log with tokens: 1, every {{ of a model row begins a served token.",
-                hint="write {{lit}} for two braces that the model said",
-            )
+                yield call.positions[place], what
+            else:
+                yield call.place if call.summary is None else call.summary, what
+
+
+def lawless(where: str, what: str) -> ScriptError:
+    """Return the error of a model row that can't have come from normalizing."""
+    return ScriptError(
+        where=where,
+        what=what,
+        why="In a log with tokens: 1, every {{ of a model row begins a served token.",
+        hint="write {{lit}} for two braces that the model said",
+    )
 
 
 def _rows_of(call: DerivedCall) -> list[Any]:
@@ -246,7 +252,8 @@ def _line_of(name: str, place: int) -> str:
     return f"{name}:{log.lines[place]}"
 
 
-def _unreadable(name: str, error: OSError) -> ScriptError:
+def unreadable(name: str, error: OSError) -> ScriptError:
+    """Return the error of a log that the file system does not give."""
     if isinstance(error, FileNotFoundError):
         return ScriptError(where=name, what="there is no such file", hint="record the scenario")
     return ScriptError(where=name, what=f"this file can't be read: {error.strerror}")

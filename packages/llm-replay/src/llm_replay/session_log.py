@@ -143,6 +143,15 @@ def read_header(raw: object, name: str, number: int) -> SessionHeader:
     )
 
 
+def malformed(
+    record: dict[str, Any], error: MalformedRowError, name: str, number: int
+) -> SessionLogError:
+    """Return the error of a packed row that is none, with its place."""
+    return SessionLogError(
+        name=name, line=number, what=f"a malformed {record['type']} row: {error}"
+    )
+
+
 def dump_session_log(
     header: dict[str, Any],
     events: Iterable[SessionEvent],
@@ -192,8 +201,7 @@ def _expand(record: dict[str, Any], name: str, number: int) -> list[SessionEvent
     try:
         return expand_row(record)
     except MalformedRowError as error:
-        what = f"a malformed {record['type']} row: {error}"
-        raise SessionLogError(name=name, line=number, what=what) from None
+        raise malformed(record, error, name, number) from None
 
 
 def _header_complaints(raw: dict[str, Any]) -> Iterator[str]:

@@ -1,0 +1,131 @@
+"""The `llm-replay` command: look at session logs, check them, rewrite them."""
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from llm_replay.check import problems_of
+from llm_replay.exceptions import ReplayError
+from llm_replay.inventory import inventory_of
+from llm_replay.repack import repacked, replace_file
+from llm_replay.script import unreadable
+from llm_replay.session_log import read_session_log
+from llm_replay.show import render, summary_of
+
+_EXAMPLES = """\
+examples:
+  llm-replay show scenarios/fix-typo            what the model said, call by call
+  llm-replay show session.jsonl --json          the same for a program
+  llm-replay check scenarios/*/                 can these be replayed? every problem
+  llm-replay pack session.jsonl                 rewrite with packed rows
+  llm-replay pack --check scenarios/fix-typo    only say whether that would change anything
+
+A PATH is a session log, or a directory with session.jsonl, session.1.jsonl, …
+Exit status: 0 fine, 1 a problem was found, 2 the command line makes no sense.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; return its exit status."""
+    options = _parser().parse_args(argv)
+    run: Callable[[argparse.Namespace], int] = options.run
+    try:
+        status = run(options)
+        sys.stdout.flush()
+    except ReplayError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except BrokenPipeError:  # the reader, `head` say, has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="llm-replay",
+        description=__doc__,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    for name, run, told in (
+        ("show", _show, "tell what is in a log, call by call"),
+        ("check", _check, "tell everything that keeps a log from being replayed"),
+        ("pack", _pack, "rewrite a log in canonical layout, atomically"),
+    ):
+        command = commands.add_parser(name, help=told, description=f"{told.capitalize()}.")
+        command.add_argument("paths", nargs="+", type=Path, metavar="PATH")
+        command.set_defaults(run=run)
+        if run is _show:
+            command.add_argument("--json", action="store_true", help="a JSON list of sessions")
+        if run is _pack:
+            command.add_argument(
+                "--check", action="store_true", help="write nothing; 1 if it would"
+            )
+            command.add_argument(
+                "--layout",
+                choices=("packed", "plain"),
+                default="packed",
+                help="one row for a run of deltas (default), or one for each",
+            )
+    return parser
+
+
+def _show(options: argparse.Namespace) -> int:
+    summaries = []
+    for path in options.paths:
+        for index, log in enumerate(inventory_of(path).logs):
+            read = read_session_log(_read(log), name=os.fspath(log))
+            summaries.append(summary_of(read, primary=index == 0))
+    if options.json:
+        print(json.dumps(summaries, indent=2))
+    else:
+        print("\n\n".join(map(render, summaries)))
+    return 0
+
+
+def _check(options: argparse.Namespace) -> int:
+    status = 0
+    for path in options.paths:
+        try:
+            problems = problems_of(inventory_of(path))
+        except ReplayError as error:
+            problems = [str(error)]
+        for problem in problems:
+            print(problem)
+            status = 1
+        if not problems:
+            print(f"{path}: fine")
+    return status
+
+
+def _pack(options: argparse.Namespace) -> int:
+    status = 0
+    for path in options.paths:
+        for log in inventory_of(path).logs:
+            before = _read(log)
+            after = repacked(before, os.fspath(log), layout=options.layout)
+            if after == before:
+                print(f"{log}: is in canonical layout")
+            elif options.check:
+                print(f"{log}: is not in canonical layout\n  hint: llm-replay pack {log}")
+                status = 1
+            else:
+                replace_file(log, after)
+                print(f"{log}: {len(before)} bytes, now {len(after)}")
+    return status
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise unreadable(os.fspath(path), error) from None
+
+
+if __name__ == "__main__":
+    sys.exit(main())
