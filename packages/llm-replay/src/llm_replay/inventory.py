@@ -27,7 +27,7 @@ def inventory_of(path: Path) -> Inventory:
         return Inventory([path])
     logs = dict(_numbered(path.glob("session*.jsonl")))
     override = path / OVERRIDE if (path / OVERRIDE).exists() else None
-    for number in range(max(logs, default=0 if override is None else -1) + 1):
+    for number in range(max(logs, default=-1 if override else 0) + 1):
         if number not in logs:
             name = f"session.{number}.jsonl" if number else "session.jsonl"
             raise ScriptError(

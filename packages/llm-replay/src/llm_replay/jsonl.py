@@ -160,6 +160,7 @@ def _refuse(line: bytes, name: str, number: int | None) -> NoReturn:
 
 def _complaint(line: bytes) -> tuple[int, int, str, str]:
     """Return row, column, what and hint for a text that is not JSON."""
+    line = line.rstrip(b"\r\n")  # or what is missing at the end would be missing in line 2
     if line.startswith(_BOM):
         return 1, 1, "a byte-order mark", "save the file as UTF-8 without one"
     if line.startswith(_CONFLICT_MARKS):
