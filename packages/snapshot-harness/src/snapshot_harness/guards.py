@@ -86,6 +86,7 @@ def _file_problems(suite: Suite, read: _Read) -> Iterator[Problem]:
     if left is not None:
         yield left.problem
     required, allowed = _expected_names(suite, read.file)
+    allowed |= {path.name for path in find_logs(directory)}
     present = {entry.name for entry in directory.iterdir()}
     for name in sorted(required - present):
         yield _missing(directory, name)

@@ -147,15 +147,18 @@ class Shell:
             self.findings.append(f"after the end of its stdin {ending.forced}")
         elif ending.status != expected:
             self.findings.append(f"the agent ended with status {ending.status}")
-        self._release(agent)
+        self._release(agent, killed=expected != 0)
         try:
             self._framer.end()
         except Impurity as impurity:
             if expected == 0:
                 raise self._impure(impurity) from None
 
-    def _release(self, agent: AgentProcess) -> None:
-        """Let go of a process that has exited, and of whatever it left."""
+    def _release(self, agent: AgentProcess, *, killed: bool) -> None:
+        """Let go of a process that has exited, and of whatever it left.
+
+        One that the script had killed could not end what it had started, and is not blamed.
+        """
         self.client.end()
         # The pipes end with the last process that holds them, which may not be the agent.
         drained = agent.drain(self._late, seconds=0.2)
@@ -165,7 +168,7 @@ class Shell:
         self.stderr_tail = agent.stderr_tail
         agent.close()
         self._process = None
-        if left:
+        if left and not killed:
             names = ", ".join(str(process) for process in left)
             self.findings.append(f"the agent left processes behind, which were killed: {names}")
 
