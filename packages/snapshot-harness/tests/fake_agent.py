@@ -31,7 +31,9 @@ class Log:
 
     def __init__(self, session: str, lineage: str) -> None:
         root = Path(os.environ["DSH_SNAPSHOT_SESSIONS_ROOT"]) / "project" / session
-        root.mkdir(parents=True)
+        if "no-log" in WORDS:
+            root = Path(os.environ["TMPDIR"])
+        root.mkdir(parents=True, exist_ok=True)
         self._file = (root / "session.jsonl").open("wb", buffering=0)
         self._seq = 0
         header = {"type": "session", "version": 1, "id": session, "createdAt": now()}
@@ -100,13 +102,14 @@ class Model:
 def live_answer(prompt: str) -> Iterator[dict[str, Any]]:
     """What the "live" model says: it echoes, in pieces, and may ask for a tool."""
     text = f"You said {prompt}, in {Path.cwd()}, at {{{{any}}}} {os.environ.get('FAKE_KEY', '')}."
-    if "moving" in WORDS:
-        text += uuid.uuid4().hex
     yield {"type": "block-start", "index": 0, "blockType": "text"}
     for at in range(0, len(text), 7):
         yield {"type": "text-delta", "index": 0, "text": text[at : at + 7]}
+        if "endless" in WORDS:
+            CANCELLED.wait()
+            raise InterruptedError
     yield {"type": "block-end", "index": 0, "block": {"type": "text", "text": text}}
-    yield {"type": "usage", "usage": {"input": 3, "output": 4, "total": 7}}
+    yield {"type": "usage", "usage": {"inputTokens": 3, "outputTokens": 4}}
     yield {"type": "finish", "reason": {"kind": "stop"}}
 
 
@@ -159,9 +162,10 @@ class Agent:
 
     def answer(self, frame: dict[str, Any], method: str) -> None:
         params = frame.get("params") or {}
-        result: object
+        result: dict[str, Any]
         if method == "initialize":
             result = {"protocolVersion": 1, "agentCapabilities": {"loadSession": True}}
+            result["agentInfo"] = {"name": "fake", "version": "7"}
         elif method == "session/new":
             result = {"sessionId": self.new_session(params)}
         elif method == "session/load":
@@ -250,12 +254,16 @@ class Turn:
         script = list(self.agent.logs).index(self.session)
         for chunk in self.agent.model.call(script, self.text):
             logged = chunk
-            if "alter" in WORDS and chunk["type"] == "text-delta":
+            alters = "alter" in WORDS or ("alter-replay" in WORDS and not LIVE)
+            if alters and chunk["type"] == "text-delta":
                 logged = {**chunk, "text": chunk["text"].upper()}
             self.log.add("assistant/chunk", {**at, "chunk": logged})
             if chunk["type"] == "text-delta":
                 content = {"type": "text", "text": chunk["text"]}
-                update = {"sessionUpdate": "agent_message_chunk", "content": content}
+                update: dict[str, Any] = {"sessionUpdate": "agent_message_chunk"}
+                update["content"] = content
+                if "moving" in WORDS:
+                    update["moving"] = time.perf_counter()
                 self.agent.update(self.session, update)
             if chunk["type"] == "block-end":
                 yield chunk["block"]
@@ -308,7 +316,9 @@ def misbehave(agent: Agent, session: str) -> None:  # noqa: C901  a list of faul
     if "half-line" in WORDS:
         raw.write(b'{"jsonrpc":')
     raw.flush()
-    if "exit" in WORDS or "half-line" in WORDS:
+    if "tell-key" in WORDS:
+        sys.stderr.write(f"the key is {os.environ.get('FAKE_KEY')}\n")
+    if "exit" in WORDS or "half-line" in WORDS or ("exit-in-replay" in WORDS and not LIVE):
         sys.stderr.write("I am gone\n")
         sys.stderr.flush()
         os._exit(3)

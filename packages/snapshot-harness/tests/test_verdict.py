@@ -94,7 +94,7 @@ def test_what_is_wrong_is_told(
 
 
 def test_facts_of_another_kind_say_nothing() -> None:
-    strange = [
+    strange: list[dict[str, Any]] = [
         {"fact": "call", "script": "0", "call": 1},
         {"fact": "call", "script": 0},
         {"fact": "new", "script": 0, "call": 1},
