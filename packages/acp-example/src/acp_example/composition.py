@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from acp_example.config import AgentTable, Document, LogTable, PluginTable
+from acp_example.config import AgentTable, CompactionTable, Document, LogTable, PluginTable
 from acp_example.exceptions import ConfigError
 from acp_example.llm import Llm
 from acp_example.plugins import Context, Dispose, Plugin, find, parse_config, problems_of
@@ -23,6 +23,7 @@ _PATCHES: Final = ("id", "use", "disabled", "config")
 _TABLES: Final[Mapping[str, type[BaseModel]]] = {
     "": Document,
     "agent": AgentTable,
+    "agent.compaction": CompactionTable,
     "log": LogTable,
     "plugin": PluginTable,
 }
@@ -191,9 +192,9 @@ def _hinted(problem: str) -> str:
     place, _, what = problem.partition(": ")
     if not what.startswith("Extra inputs"):
         return problem
-    first, *_, key = place.split(".")
-    table = _TABLES[first if first != key else ""]
-    return f"{place}: {_unknown(key, set(table.model_fields))}"
+    table, _, key = place.rpartition(".")
+    known = _TABLES.get(table.split(".", maxsplit=1)[0] if "plugin" in table else table, Document)
+    return f"{place}: {_unknown(key, set(known.model_fields))}"
 
 
 def _repeated(file: Path, document: Document) -> list[str]:

@@ -2,7 +2,6 @@
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from importlib.metadata import entry_points
 from typing import Any, Final, Protocol, cast
 
@@ -102,13 +101,13 @@ def _entry_point(target: str) -> object | None:
 
 
 def _module(target: str) -> object:
-    with suppress(ValueError):
-        try:
+    try:
+        if target and not target.startswith("."):
             return importlib.import_module(target)
-        except ModuleNotFoundError as error:
-            # A module that is there and lacks one of its own imports says so itself.
-            if error.name is None or not f"{target}.".startswith(f"{error.name}."):
-                raise LookupError(f"{target!r} can't be imported: {error}") from error
+    except ModuleNotFoundError as error:
+        # A module that is there and lacks one of its own imports says so itself.
+        if error.name is None or not f"{target}.".startswith(f"{error.name}."):
+            raise LookupError(f"{target!r} can't be imported: {error}") from error
     known = sorted(point.name for point in entry_points(group=GROUP))
     offered = ", ".join(repr(name) for name in known) or "none"
     raise LookupError(f"no plugin and no module is named {target!r} (plugins: {offered})")

@@ -1,5 +1,7 @@
 """The loop's tests run an agent inside one process, without network, key or real sleep."""
 
+import os
+import socket
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +14,39 @@ sys.path.insert(0, str(Path(__file__).parent))
 from loop_bench import Bench, Json, Make
 
 from llm_replay.scripted import RecordedRequest
+
+# Recordings with known answers are not part of this repository.
+collect_ignore_glob = [] if os.environ.get("REPLAY_CORPUS") else ["test_*corpus*.py"]
+
+
+_KEYS = ("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "OPENAI_API_KEY", "DSH_SNAPSHOT")
+_offline = False
+
+
+def _refuse_network(event: str, arguments: tuple[object, ...]) -> None:
+    if _offline and event == "socket.__new__" and arguments[1] != socket.AF_UNIX:
+        raise RuntimeError("a test of the loop makes no network connection")
+
+
+sys.addaudithook(_refuse_network)
+
+
+@pytest.fixture(autouse=True)
+def offline() -> Iterator[None]:
+    """Refuse every network socket while a test runs."""
+    global _offline  # noqa: PLW0603  an audit hook can't be taken away, only told
+    _offline = True
+    yield
+    _offline = False
+
+
+@pytest.fixture(autouse=True, scope="package")
+def keyless() -> Iterator[None]:
+    """Take away keys that a developer may have."""
+    with pytest.MonkeyPatch.context() as environment:
+        for name in _KEYS:
+            environment.delenv(name, raising=False)
+        yield
 
 
 @pytest.fixture

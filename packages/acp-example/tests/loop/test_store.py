@@ -22,9 +22,7 @@ FORMS: list[tuple[Layout, Compression]] = [
 
 
 @pytest.fixture
-def kept(
-    bench: Make, tmp_path: Path
-) -> Callable[[Layout, Compression, Json], Bench]:
+def kept(bench: Make, tmp_path: Path) -> Callable[[Layout, Compression, Json], Bench]:
     """An agent whose logs are files, in one of the four forms."""
 
     def make(layout: Layout, compression: Compression, steps: Json) -> Bench:

@@ -1,0 +1,38 @@
+import ast
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def test_suite_needs_no_network_no_key() -> None:
+    with pytest.raises(RuntimeError, match="no network connection"):
+        socket.create_connection(("127.0.0.1", 9))
+
+    assert "DEEPSEEK_API_KEY" not in os.environ
+
+
+def test_no_test_of_the_loop_imports_the_protocol_library() -> None:
+    for file in HERE.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            assert not any(name.split(".")[0] == "acp" for name in [*names, module]), file.name
+
+
+def test_what_the_loop_imports_needs_no_protocol_library_and_no_http() -> None:
+    code = (
+        f"import sys; sys.path.insert(0, {str(HERE)!r}); import loop_bench, acp_example.boot; "
+        "print([name for name in ('acp', 'httpx', 'acp_example.server') if name in sys.modules])"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "[]\n"
