@@ -103,7 +103,7 @@ class _Derivation:
                     call = self._begin(index, turn, step)
                 call.parts.append(chunk)
                 if finished:
-                    self._close(index + 1)
+                    self._close(call, index + 1)
             index += 1
         self._end(index)
 
@@ -117,9 +117,9 @@ class _Derivation:
                 self._belonging(index, data).parts.append(data["chunk"])
             else:
                 self._leave(index, "a chunk that can't be read follows")
-                self._open = _Open(turn=None, step=None, place=index)
+                call = _Open(turn=None, step=None, place=index)
                 what = "this assistant/chunk has no turn, step and chunk"
-                self._close(index, problem=what)
+                self._close(call, index, problem=what)
         return index + 1
 
     def _other(self, index: int, event: dict[str, Any], skip: int) -> int:
@@ -166,15 +166,15 @@ class _Derivation:
         )
 
     def _message(self, index: int, data: dict[str, Any]) -> None:
-        if self._announced():
-            self._close(index, "hang" if data.get("interrupted") is True else "chunks")
+        if call := self._announced():
+            self._close(call, index, "hang" if data.get("interrupted") is True else "chunks")
 
     def _turn_end(self, index: int, data: dict[str, Any]) -> None:
-        if self._announced():
+        if call := self._announced():
             reason = data.get("reason")
             kind = reason.get("kind") if type(reason) is dict else None
             if kind in ("aborted", "interrupted"):
-                self._close(index, "hang")
+                self._close(call, index, "hang")
             else:
                 self._leave(index, f"the turn ended with {kind!r}")
 
@@ -187,20 +187,20 @@ class _Derivation:
         if call is None:
             self._leave(index, "a compaction follows")
             turn, step = data.get("turn"), data.get("step")
-            call = self._open = _Open(turn=turn, step=step, place=index, purpose="compaction")
+            call = _Open(turn=turn, step=step, place=index, purpose="compaction")
         output = data.get("rawOutput")
         if type(output) is list and all(type(block) is dict for block in output):
             call.parts = _summary_chunks(output, data)
-            self._close(index, summary=True)
+            self._close(call, index, summary=True)
         else:
             what = "this compaction/summary says llmStreamCall, and has no rawOutput of blocks"
-            self._close(index, summary=True, problem=what)
+            self._close(call, index, summary=True, problem=what)
 
     def _compaction_end(self, index: int, data: dict[str, Any]) -> None:
         error = data.get("error")
         call = self._announced()
         if call and type(error) is dict and error.get("code") == "ABORTED":
-            self._close(index, "hang")
+            self._close(call, index, "hang")
         else:
             self._failed(index, error)
 
@@ -213,11 +213,11 @@ class _Derivation:
         if call and type(failure) is dict:
             reason = {"kind": "error", "failure": failure}
             call.parts.append({"type": "finish", "reason": reason})
-            self._close(index)
+            self._close(call, index)
 
     def _end(self, index: int) -> None:
-        if self._announced():
-            self._close(index, "hang")
+        if call := self._announced():
+            self._close(call, index, "hang")
         self._leave(index, "the log ends")
 
     def _announced(self, purpose: Purpose | None = None) -> _Open | None:
@@ -229,10 +229,11 @@ class _Derivation:
         """Make the open call, if there is one, a hole: nothing said how it ended."""
         if self._open:
             why = f"It has no finish chunk, and {what}."
-            self._close(index, problem=why, unfinished=True)
+            self._close(self._open, index, problem=why, unfinished=True)
 
-    def _close(
+    def _close(  # noqa: PLR0913  four facts by keyword
         self,
+        call: _Open,
         end: int,
         kind: Literal["chunks", "hang"] = "chunks",
         *,
@@ -240,10 +241,7 @@ class _Derivation:
         problem: str | None = None,
         unfinished: bool = False,
     ) -> None:
-        """Finish the open call, whose chunks all stand before `end`."""
-        call = self._open
-        if call is None:
-            return
+        """Finish a call, whose chunks all stand before `end`."""
         self._open = None
         self.calls.append(
             DerivedCall(

@@ -8,7 +8,6 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from operator import itemgetter
 from pathlib import Path
 from typing import IO, Any
 
@@ -129,14 +128,9 @@ def _read_carefully(
     lines: IO[bytes], name: str, *, whole: bool
 ) -> tuple[SessionHeader, list[DerivedCall]]:
     """Read a log with blank lines or lone surrogates, or say what is wrong with it, and where."""
-    header, records = open_log(lines, name)
-    seed_length = 0 if whole else header.seed_length
-    try:
-        return header, derive_calls(map(itemgetter(1), records), seed_length=seed_length)
-    except MalformedRowError:
-        lines.seek(0)
-        log = read_session_log(lines.read(), name=name)  # raises it, with its line
-        return header, derive_calls(log.events, seed_length=seed_length)
+    log = read_session_log(lines.read(), name=name)
+    seed_length = 0 if whole else log.header.seed_length
+    return log.header, derive_calls(log.events, seed_length=seed_length)
 
 
 @contextmanager

@@ -78,10 +78,10 @@ def test_show_tells_each_session_call_by_call(capsys: Capture, tmp_path: Path) -
         "  session s1, lineage 1, normalized, 16 events, 5 calls\n"
         "  call  turn/step  ended       chunks  tokens in/out      time  said\n"
         "     1  1/1        tool-calls       6         812/95            "
-        'Let me look.\\x1b[0m  → bash {"command":"l…\n'
+        'Let me look.\\x1b[0m  → bash {"comma…\n'
         "     2  1/2        error            1                           ! SERVER: too busy\n"
         "     3  1/2 (c)    hole             0                           "
-        "! It has no finish chunk, and the next c…\n"
+        "! It has no finish chunk, and the n…\n"
         "     4  1/3        -                1                           (hm hm)\n"
         "     5  2/1        hang             1                           cut\n"
         "\n"
