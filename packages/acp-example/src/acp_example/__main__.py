@@ -16,7 +16,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("command", nargs="?", choices=["serve", "doctor"], default="serve")
     parser.add_argument("--config", type=Path, default=Path("agent.toml"), metavar="FILE")
     options = parser.parse_args(argv)
-    return serve(options.config.absolute(), os.environ)
+    config = options.config.absolute()
+    if options.command == "doctor":
+        from acp_example.doctor import examine  # noqa: PLC0415  serving needs none of it
+
+        return examine(config, os.environ, print)
+    return serve(config, os.environ)
 
 
 def serve(config: Path, environ: Mapping[str, str]) -> int:

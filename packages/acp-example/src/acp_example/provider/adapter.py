@@ -13,6 +13,7 @@ import httpx
 
 from acp_example.dotenv import read_value
 from acp_example.exceptions import ModelError
+from acp_example.findings import Finding
 from acp_example.llm import ModelRequest
 from acp_example.provider.config import Config
 from acp_example.provider.failures import http_failure
@@ -64,6 +65,20 @@ class ChatAdapter:
                     yield chunk
         except ModelError as error:
             raise self._without_key(error) from None
+
+    async def check(self) -> list[Finding]:
+        """Say whether there is a key and whether the endpoint answers; nothing is asked of it."""
+        from acp_example.provider.check import look_at  # noqa: PLC0415  for the doctor alone
+
+        try:
+            headers = self._headers()
+        except ModelError as error:
+            hint = "an endpoint that needs no key has an empty key_env"
+            return [Finding("key", error.message, hint)]
+        named = self._config.key_env
+        key = Finding("key", f"{named} is set" if self._key else "none, and none is needed")
+        models = [model.id for model in self.models]
+        return [key, *await look_at(self.base_url, headers, models=models, tls=self._tls)]
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         translator = Translator()

@@ -1,0 +1,232 @@
+"""The doctor looks at a real endpoint on the loopback address, and at a composition on disk."""
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acp_example.__main__ import main
+from acp_example.doctor import examine
+from acp_example.findings import Finding
+from acp_example.provider import ChatAdapter, Config
+
+KEY = "sk-for-this-test-only"
+
+
+class Endpoint:
+    """A server with a list of models, and what it was asked."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.answer: Any = {"data": [{"id": "m"}, {"id": "n"}]}
+        self.keys: list[str | None] = []
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                assert self.path == "/v1/models"
+                endpoint.keys.append(self.headers["authorization"])
+                self.send_response(endpoint.status)
+                self.end_headers()
+                self.wfile.write(json.dumps(endpoint.answer).encode())
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    endpoint = Endpoint()
+    thread = threading.Thread(target=endpoint.server.serve_forever, args=[0.01])
+    thread.start()
+    yield endpoint
+    endpoint.server.shutdown()
+    thread.join()
+    endpoint.server.server_close()
+
+
+def composition(folder: Path, base_url: str, *, tools: bool = True, model: str = "m") -> Path:
+    file = folder / "agent.toml"
+    plugin = '[[plugin]]\nid = "tools"\nuse = "acp_example.builtin"\n' if tools else ""
+    file.write_text(f"""
+[agent]
+provider = "local"
+model = {model!r}
+permission_mode = "workspace-write"
+
+[log]
+sessions_root = "{folder}/state/sessions"
+
+[[plugin]]
+id = "off"
+use = "acp_example.executor"
+disabled = true
+
+[[plugin]]
+id = "local"
+use = "acp_example.provider"
+[plugin.config]
+id = "local"
+name = "Local"
+base_url = "{base_url}"
+key_env = "LOCAL_KEY"
+models = [{{ id = {model!r} }}]
+
+{plugin}""")
+    return file
+
+
+def told(file: Path, environ: dict[str, str]) -> tuple[int, str]:
+    lines: list[str] = []
+    status = examine(file, environ, lines.append)
+    return status, "\n".join(lines)
+
+
+def test_the_doctor_tells_what_is_composed_and_never_the_key(
+    tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCAL_KEY", KEY)
+    (tmp_path / "bash").touch(mode=0o755)
+    file = composition(tmp_path, endpoint.url)
+
+    status, text = told(file, {"PATH": str(tmp_path)})
+
+    assert status == 0
+    assert endpoint.keys == [f"Bearer {KEY}"]
+    assert text.splitlines() == [
+        f"ok  composition  {file}",
+        "ok  model        local/m",
+        "ok  permissions  workspace-write, approvals on-request",
+        "ok  plugin       off: acp_example.executor (disabled)",
+        "ok  plugin       local: acp_example.provider",
+        "ok  plugin       tools: acp_example.builtin",
+        "ok  tools        bash, edit, glob, grep, read, task, todo, write",
+        f"ok  shell        {tmp_path}/bash",
+        f"ok  sessions     {tmp_path}/state/sessions",
+        "ok  provider     Local, models m",
+        "ok  key          LOCAL_KEY is set",
+        f"ok  endpoint     {endpoint.url} answers (200)",
+    ]
+
+
+def test_the_doctor_tells_what_is_missing(
+    tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("LOCAL_KEY", raising=False)
+
+    status, text = told(composition(tmp_path, endpoint.url, tools=False), {"PATH": ""})
+
+    assert status == 1
+    assert endpoint.keys == []
+    assert text.splitlines()[5:] == [
+        "!!  tools        none",
+        "                 hint: without tools a model can only talk: add acp_example.builtin",
+        f"ok  sessions     {tmp_path}/state/sessions",
+        "ok  provider     Local, models m",
+        "!!  key          there is no key for Local: set LOCAL_KEY, or configure key_env",
+        "                 hint: an endpoint that needs no key has an empty key_env",
+    ]
+
+
+def test_the_doctor_misses_a_shell_and_a_place_for_logs(
+    tmp_path: Path, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LOCAL_KEY", KEY)
+    (tmp_path / "state").touch()
+
+    status, text = told(composition(tmp_path, endpoint.url), {"PATH": str(tmp_path)})
+
+    assert status == 1
+    assert (
+        "!!  shell        there is no bash in PATH\n"
+        "                 hint: install it, or disable the tool\n"
+        f"!!  sessions     {tmp_path}/state/sessions can't be written\n"
+        f"                 hint: look at {tmp_path}/state, or set sessions_root\n"
+    ) in text
+
+
+def test_the_doctor_tells_every_problem_of_a_composition(tmp_path: Path) -> None:
+    file = tmp_path / "agent.toml"
+
+    status, text = told(file, {})
+
+    assert status == 1
+    assert text == (
+        f"!!  composition  {file}: can't be read: No such file or directory\n"
+        "                 hint: correct it; the agent starts with none"
+    )
+
+
+def test_the_command_line_has_a_doctor(
+    tmp_path: Path,
+    endpoint: Endpoint,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("LOCAL_KEY", KEY)
+    monkeypatch.delenv("DSH_SNAPSHOT", raising=False)
+
+    status = main(["doctor", "--config", str(composition(tmp_path, endpoint.url))])
+
+    assert status == 0
+    printed = capsys.readouterr().out
+    assert "ok  model        local/m\n" in printed
+    assert KEY not in printed
+
+
+def checked(base_url: str, **config: Any) -> list[Finding]:  # noqa: ANN401  the plugin's keys
+    parsed = Config.model_validate(
+        {"base_url": base_url, "key_env": None, "models": [{"id": "m"}], **config}
+    )
+    return asyncio.run(ChatAdapter(parsed, environment={}).check())
+
+
+def test_an_endpoint_without_a_key_is_looked_at_without_one(endpoint: Endpoint) -> None:
+    assert checked(endpoint.url) == [
+        Finding("key", "none, and none is needed"),
+        Finding("endpoint", f"{endpoint.url} answers (200)"),
+    ]
+    assert endpoint.keys == [None]
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_an_endpoint_that_refuses_the_key_is_told(endpoint: Endpoint, status: int) -> None:
+    endpoint.status = status
+
+    assert checked(endpoint.url)[1] == Finding(
+        "endpoint",
+        f"{endpoint.url} refuses the key ({status})",
+        "look at the variable that key_env names",
+    )
+
+
+def test_a_model_that_the_endpoint_does_not_list_is_told(endpoint: Endpoint) -> None:
+    assert checked(endpoint.url, models=[{"id": "m"}, {"id": "x"}])[2:] == [
+        Finding("endpoint", "it does not offer 'x'", "it offers m, n")
+    ]
+
+
+@pytest.mark.parametrize("answer", [{}, {"data": None}, {"data": [{}]}, [], "text"])
+def test_an_endpoint_that_lists_nothing_is_taken_as_it_is(
+    endpoint: Endpoint, answer: object
+) -> None:
+    endpoint.answer = answer
+    endpoint.status = 404
+
+    assert checked(endpoint.url)[1:] == [Finding("endpoint", f"{endpoint.url} answers (404)")]
+
+
+def test_an_endpoint_that_is_not_there_is_told() -> None:
+    assert checked("http://127.0.0.1:1")[1] == Finding(
+        "endpoint",
+        "http://127.0.0.1:1 does not answer: All connection attempts failed",
+        "is the server running, and the base URL right?",
+    )
