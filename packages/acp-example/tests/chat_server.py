@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
-import pytest
-
 from acp_example.exceptions import ModelError
 from acp_example.llm import ModelRequest
 from acp_example.provider import ChatAdapter, Config
@@ -112,8 +110,9 @@ def delta(finish_reason: str | None = None, **fields: object) -> dict[str, Any]:
     return {"choices": [{"index": 0, "delta": fields, "finish_reason": finish_reason}]}
 
 
-@pytest.fixture
-def exchange() -> Exchange:
+def exchanging() -> Exchange:
+    """Return what sends a request to a server that answers as a test tells it."""
+
     def run(
         answer: Answer,
         *,

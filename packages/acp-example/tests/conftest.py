@@ -3,13 +3,26 @@
 import os
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parent / "loop"))
 
-from chat_server import exchange
+from loop_fixtures import bench, keyless, offline
 from workspace import ws
 
-__all__ = ["exchange", "ws"]
+__all__ = ["bench", "exchange", "keyless", "offline", "ws"]
 
 # Recordings with known answers are not part of this repository.
 collect_ignore_glob = [] if os.environ.get("REPLAY_CORPUS") else ["test_*corpus*.py"]
+collect_ignore_glob += [f"loop/{pattern}" for pattern in collect_ignore_glob]
+
+
+@pytest.fixture
+def exchange() -> Any:  # noqa: ANN401  its type stands in a module that is slow to import
+    """Ask a real HTTP server on the loopback address."""
+    from chat_server import exchanging  # noqa: PLC0415  it imports the HTTP client
+
+    return exchanging()

@@ -10,6 +10,7 @@ import pytest
 HERE = Path(__file__).parent
 
 
+@pytest.mark.usefixtures("offline", "keyless")
 def test_suite_needs_no_network_no_key() -> None:
     with pytest.raises(RuntimeError, match="no network connection"):
         socket.create_connection(("127.0.0.1", 9))
@@ -31,8 +32,6 @@ def test_what_the_loop_imports_needs_no_protocol_library_and_no_http() -> None:
         "print([name for name in ('acp', 'httpx', 'acp_example.server') if name in sys.modules])"
     )
 
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
     assert done.stdout == "[]\n"

@@ -1,23 +1,14 @@
-"""The loop's tests run an agent inside one process, without network, key or real sleep."""
+"""The fixtures of the loop: an agent inside one process, without network, key or real sleep."""
 
-import os
 import socket
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from loop_bench import Bench, Json, Make
 
 from llm_replay.scripted import RecordedRequest
-
-# Recordings with known answers are not part of this repository.
-collect_ignore_glob = [] if os.environ.get("REPLAY_CORPUS") else ["test_*corpus*.py"]
-
 
 _KEYS = ("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "OPENAI_API_KEY", "DSH_SNAPSHOT")
 _offline = False
@@ -31,7 +22,7 @@ def _refuse_network(event: str, arguments: tuple[object, ...]) -> None:
 sys.addaudithook(_refuse_network)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def offline() -> Iterator[None]:
     """Refuse every network socket while a test runs."""
     global _offline  # noqa: PLW0603  an audit hook can't be taken away, only told
@@ -40,7 +31,7 @@ def offline() -> Iterator[None]:
     _offline = False
 
 
-@pytest.fixture(autouse=True, scope="package")
+@pytest.fixture
 def keyless() -> Iterator[None]:
     """Take away keys that a developer may have."""
     with pytest.MonkeyPatch.context() as environment:
@@ -51,7 +42,10 @@ def keyless() -> Iterator[None]:
 
 @pytest.fixture
 def bench(
-    tmp_path_factory: pytest.TempPathFactory, scripted_model: Callable[..., Any]
+    tmp_path_factory: pytest.TempPathFactory,
+    scripted_model: Callable[..., Any],
+    offline: None,  # noqa: ARG001  asked for, for what it does
+    keyless: None,  # noqa: ARG001  as above
 ) -> Iterator[Make]:
     """Make an agent with a scripted model; its logs and frames are checked at the end."""
     made: list[Bench] = []
