@@ -76,10 +76,16 @@ def row_chunks(row: Row) -> list[Row]:
     delta = PACKED[row["type"]]
     if delta != "tool-call-delta":
         return [{"type": delta, "index": index, "text": text} for text in data["texts"]]
-    start = {"type": delta, "index": index, "id": data["id"]}
-    if "name" in data:
-        start["name"] = data["name"]
-    return [{**start, "argumentsDelta": piece} for piece in data["args"]]
+    id_, pieces = data["id"], data["args"]
+    if "name" not in data:
+        return [
+            {"type": delta, "index": index, "id": id_, "argumentsDelta": piece} for piece in pieces
+        ]
+    name = data["name"]
+    return [
+        {"type": delta, "index": index, "id": id_, "name": name, "argumentsDelta": piece}
+        for piece in pieces
+    ]
 
 
 def pack_events(events: Iterable[Row]) -> list[Row]:

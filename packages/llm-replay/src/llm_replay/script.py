@@ -72,10 +72,11 @@ def load_session_scripts(config: ReplayConfig) -> list[SessionScript]:
     """
     files = [config.file, *config.child_files]
     overrides = _read_override(config.override_file, len(files))
-    primary, *children = (
-        _load(index, file, overrides.get(index), config.override_file)
-        for index, file in enumerate(files)
-    )
+    with _no_collection():
+        primary, *children = (
+            _load(index, file, overrides.get(index), config.override_file)
+            for index, file in enumerate(files)
+        )
     if all(child.lineage is not None for child in children):
         children.sort(key=lambda child: lineage_key(child.lineage or ""))
     else:
