@@ -198,3 +198,17 @@ def record_local(session: nox.Session) -> None:
         "--allow", "bash.command=echo OK", "--",
         "pytest", "scenarios", "--snapshot-mode=record", *names, *options,
     )  # fmt: skip
+
+
+@nox.session(default=False)
+def smoke(session: nox.Session) -> None:
+    """Send one live prompt and write nothing. Needs a key, as recording does."""
+    sync(session, "snapshot")
+    session.run("snapshot-harness", "smoke", "scenarios", *session.posargs)
+
+
+@nox.session(default=False)
+def conformance(session: nox.Session) -> None:
+    """Drive the installed agent with a headless client that is not ours."""
+    sync(session, "tests")
+    session.run("python", "packages/acp-example/tests/conformance.py", *session.posargs)

@@ -1,11 +1,11 @@
-"""The command line: `snapshot-harness review | new | init | schemas`."""
+"""The command line: `snapshot-harness review | new | init | smoke | schemas`."""
 
 import argparse
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from snapshot_harness import review, scaffold, schemas
+from snapshot_harness import review, scaffold, schemas, smoke
 from snapshot_harness.exceptions import HarnessError
 from snapshot_harness.watchdog import WATCHDOG
 
@@ -37,6 +37,9 @@ def _parser() -> argparse.ArgumentParser:
     one = commands.add_parser("init", help="make a suite for your own agent")
     scaffold.add_init_arguments(one)
     one.set_defaults(run=scaffold.run_init)
+    one = commands.add_parser("smoke", help="send one live prompt; nothing is written")
+    smoke.add_arguments(one)
+    one.set_defaults(run=smoke.run_smoke)
     one = commands.add_parser("schemas", help="write the JSON Schemas, for editors")
     one.add_argument("folder", nargs="?", type=Path, default=schemas.FOLDER)
     one.add_argument("--check", action="store_true", help="write nothing; fail if one is stale")

@@ -60,21 +60,17 @@ def check_gate(suites: Sequence[Suite], selection: Selection) -> list[str]:
     for suite in suites:
         chosen = [one.name for owner, one in recorded if owner is suite and selection.takes(one)]
         if chosen:
-            _check_keys(suite)
+            check_keys(suite)
             lines.append(f"recording {', '.join(chosen)} from {endpoint_of(suite)}")
     return lines
 
 
-def endpoint_of(suite: Suite) -> str:
-    """Return what is called, in words: the base URL where one is given."""
-    record = suite.file.record
-    keys = keys_for(suite)
-    base = keys.get(record.base_url_env) if record.base_url_env is not None else None
-    called = base or record.endpoint or "the agent's own provider"
-    return f"{called} (model {record.model})" if record.model else called
+def check_keys(suite: Suite) -> None:
+    """Refuse to call a live model without a key, or a base URL that needs none.
 
-
-def _check_keys(suite: Suite) -> None:
+    Raises:
+        GateError: None of the suite's `keys` has a value.
+    """
     wanted = suite.file.keys
     if not wanted or keys_for(suite):
         return
@@ -84,6 +80,15 @@ def _check_keys(suite: Suite) -> None:
         f"{suite.directory / '.env'}.\n"
         "  hint: set one of them"
     )
+
+
+def endpoint_of(suite: Suite) -> str:
+    """Return what is called, in words: the base URL where one is given."""
+    record = suite.file.record
+    keys = keys_for(suite)
+    base = keys.get(record.base_url_env) if record.base_url_env is not None else None
+    called = base or record.endpoint or "the agent's own provider"
+    return f"{called} (model {record.model})" if record.model else called
 
 
 def _check_name(name: str, suites: Sequence[Suite]) -> None:
