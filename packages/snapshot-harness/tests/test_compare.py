@@ -288,7 +288,7 @@ def test_json_rpc_ids_are_compared_by_bijection() -> None:
     extra = {"id": 2, "method": "other", "params": {}}
 
     assert only(compare(run([], frames), run([], [extra, *frames]))).message == (
-        "unexpected other after this line"
+        "unexpected other at the beginning"
     )
 
 

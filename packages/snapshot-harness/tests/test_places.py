@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from judging import answered, event, frame, said, tool
 
-from snapshot_harness.places import Place, frame_kind, frame_places, log_kind, log_places
+from snapshot_harness.places import FRAME_KINDS, LOG_KINDS, Place, frame_places, log_places
 
 S1 = "{{session:1}}"
 
@@ -79,8 +79,11 @@ def test_an_answer_before_any_update_belongs_to_no_session() -> None:
 def test_an_event_stays_the_same_one_when_its_content_changes(
     left: dict[str, Any], right: dict[str, Any], *, same: bool
 ) -> None:
-    assert (log_kind(left, Place(1)) == log_kind(right, Place(1))) == same
-    assert log_kind(left, Place(1)) != log_kind(left, Place(2))
+    closest, loosest = LOG_KINDS
+
+    assert (closest(left, Place(1)) == closest(right, Place(1))) == same
+    assert closest(left, Place(1)) != closest(left, Place(2))
+    assert (loosest(left, Place(1)) == loosest(right, Place(2))) == (left["type"] == right["type"])
 
 
 @pytest.mark.parametrize(
@@ -98,4 +101,9 @@ def test_an_event_stays_the_same_one_when_its_content_changes(
 def test_a_frame_stays_the_same_one_when_its_content_changes(
     left: dict[str, Any], right: dict[str, Any], *, same: bool
 ) -> None:
-    assert (frame_kind(left, Place()) == frame_kind(right, Place())) == same
+    closest, middle, loosest = FRAME_KINDS
+
+    assert (closest(left, Place()) == closest(right, Place())) == same
+    assert not same or middle(left, Place()) == middle(right, Place())
+    same_method = left.get("method") == right.get("method")
+    assert (loosest(left, Place()) == loosest(right, Place())) == same_method

@@ -1,9 +1,9 @@
 """Where in a run a record stands: its turn and step, and what kind of record it is. No I/O."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from snapshot_harness.order import call_of
 
@@ -19,6 +19,9 @@ class Place:
     turn: int | None = None
     step: int | None = None
     session: str | None = None
+
+
+Kind: TypeAlias = Callable[[dict[str, Any], Place], object]
 
 
 def log_places(events: Sequence[dict[str, Any]]) -> list[Place]:
@@ -37,15 +40,6 @@ def log_places(events: Sequence[dict[str, Any]]) -> list[Place]:
                 step = own_step
         places.append(Place(turn, step))
     return places
-
-
-def log_kind(event: dict[str, Any], place: Place) -> object:
-    """Return what stays the same of an event when its content changes."""
-    data = event.get("data")
-    chunk = data.get("chunk") if isinstance(data, dict) else None
-    part = (chunk.get("type"), chunk.get("index")) if isinstance(chunk, dict) else None
-    call = data.get("callId") if isinstance(data, dict) else None
-    return (event.get("type"), place, repr(part), call if isinstance(call, str) else None)
 
 
 def frame_places(frames: Sequence[dict[str, Any]]) -> list[Place]:
@@ -82,10 +76,35 @@ def _session_of(frame: dict[str, Any]) -> str | None:
     return token[1] if token is not None else name
 
 
-def frame_kind(frame: dict[str, Any], place: Place) -> object:  # noqa: ARG001  the seam with log_kind
-    """Return what stays the same of a frame when its content changes."""
+def _log_kind(event: dict[str, Any], place: Place) -> object:
+    data = event.get("data")
+    chunk = data.get("chunk") if isinstance(data, dict) else None
+    part = (chunk.get("type"), chunk.get("index")) if isinstance(chunk, dict) else None
+    call = data.get("callId") if isinstance(data, dict) else None
+    return (event.get("type"), place, repr(part), call if isinstance(call, str) else None)
+
+
+def _log_type(event: dict[str, Any], _: Place) -> object:
+    return repr(event.get("type"))
+
+
+def _frame_kind(frame: dict[str, Any], place: Place) -> object:
+    return (_frame_update(frame, place), repr(call_of(frame)))
+
+
+def _frame_update(frame: dict[str, Any], place: Place) -> object:
     params = frame.get("params")
     update = params.get("update") if isinstance(params, dict) else None
     kind = update.get("sessionUpdate") if isinstance(update, dict) else None
-    answer = "id" in frame and "method" not in frame
-    return (repr(frame.get("method")), repr(kind), repr(call_of(frame)), answer)
+    return (_frame_method(frame, place), repr(kind))
+
+
+def _frame_method(frame: dict[str, Any], _: Place) -> object:
+    return (repr(frame.get("method")), "id" in frame and "method" not in frame)
+
+
+LOG_KINDS: tuple[Kind, ...] = (_log_kind, _log_type)
+"""What stays the same of an event when its content changes, the closest first."""
+
+FRAME_KINDS: tuple[Kind, ...] = (_frame_kind, _frame_update, _frame_method)
+"""What stays the same of a frame when its content changes, the closest first."""

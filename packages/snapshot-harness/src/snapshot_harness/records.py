@@ -9,7 +9,7 @@ from snapshot_harness.causes import Cause
 from snapshot_harness.identities import tokens_in, without_numbers
 from snapshot_harness.json_value import Json
 from snapshot_harness.normalize import NormalizedLog
-from snapshot_harness.places import Place, frame_kind, frame_places, log_kind, log_places
+from snapshot_harness.places import FRAME_KINDS, LOG_KINDS, Kind, Place, frame_places, log_places
 from snapshot_harness.references import mapped, references, without_references
 from snapshot_harness.values import differences, fingerprint, shown
 
@@ -44,13 +44,13 @@ class Records:
         actual: Sequence[dict[str, Any]],
         lines: Sequence[int],
         places: tuple[list[Place], list[Place]],
-        kind: Callable[[dict[str, Any], Place], object],
+        kinds: Sequence[Kind],
         names: Bijection,
         make: Callable[..., Cause],
         log: bool,
     ) -> None:
         self._expected, self._actual = expected, actual
-        self._lines, self._kind, self._names = lines, kind, names
+        self._lines, self._kinds, self._names = lines, kinds, names
         self._places_l, self._places_r = places
         self._make, self._log = make, log
         self._left = [self._skeleton(record) for record in expected]
@@ -67,7 +67,7 @@ class Records:
             actual=[_without_place(right.header), *right.events],
             lines=[1, *left.lines],
             places=(log_places(left.events), log_places(right.events)),
-            kind=log_kind,
+            kinds=LOG_KINDS,
             names=names,
             make=lambda **facts: Cause(
                 surface="log", file=left.name, **{**facts, "session": session}
@@ -85,7 +85,7 @@ class Records:
             actual=right,
             lines=range(1, len(left) + 1),
             places=(frame_places(left), frame_places(right)),
-            kind=frame_kind,
+            kinds=FRAME_KINDS,
             names=names,
             make=lambda **facts: Cause(surface="transcript", file=TRANSCRIPT, **facts),
             log=False,
@@ -94,47 +94,56 @@ class Records:
     def causes(self) -> list[Cause]:
         """Return the differences in order of place."""
         equal = align(self._left, self._right)
-        ends = (len(self._left), len(self._right))
-        changed = [
-            pair
-            for (a, b), (c, d) in pairwise([(-1, -1), *equal, ends])
-            for pair in self._alike((a + 1, c), (b + 1, d))
-        ]
-        pairs = sorted([*equal, *changed])
+        matched_l, matched_r = {left for left, _ in equal}, {right for _, right in equal}
+        missing = [k for k in range(len(self._left)) if k not in matched_l]
+        extra = [k for k in range(len(self._right)) if k not in matched_r]
+        moved = self._moved(missing, extra)
+        pairs = sorted([*equal, *self._changed(equal, moved)])
         self._there = dict(pairs)
         self._back = {right: left for left, right in pairs}
         # Records count from the header on; references count events.
         self._events_there = {left - 1: right - 1 for left, right in pairs}
         self._events_back = {right - 1: left - 1 for left, right in pairs}
-        found = [*self._lone(), *self._paired(pairs)]
+        found = [((k, 0), self._missing(k, moved.get(k))) for k in missing if k not in self._there]
+        gone = {*self._back, *moved.values()}
+        found += [((self._behind(k), -1), self._unexpected(k)) for k in extra if k not in gone]
+        found += self._paired(pairs)
         return [cause for _, cause in sorted(found, key=lambda item: item[0])]
 
-    def _alike(self, span_l: Pair, span_r: Pair) -> list[Pair]:
-        """Pair the records of a gap that are of one kind, and so the same one, changed."""
-        (low_l, high_l), (low_r, high_r) = span_l, span_r
-        if low_l == high_l or low_r == high_r:
-            return []
-        kinds_l = [self._kind(self._expected[k], self._places_l[k]) for k in range(low_l, high_l)]
-        kinds_r = [self._kind(self._actual[k], self._places_r[k]) for k in range(low_r, high_r)]
-        return [(low_l + a, low_r + b) for a, b in align(kinds_l, kinds_r)]
-
-    def _lone(self) -> list[tuple[tuple[int, int], Cause]]:
-        """Return what stands on one side only: missing, unexpected or moved."""
-        missing = [k for k in range(len(self._left)) if k not in self._there]
-        extra = [k for k in range(len(self._right)) if k not in self._back]
+    def _moved(self, missing: Sequence[int], extra: Sequence[int]) -> dict[int, int]:
+        """Pair what is missing in one place with what is unexpected in another, and equal."""
         twins: dict[str, list[int]] = {}
-        for place in extra:
+        for place in reversed(extra):
             twins.setdefault(self._right[place], []).append(place)
-        found = []
-        moved: set[int] = set()
-        for place in missing:
-            others = twins.get(self._left[place])
-            other = others.pop(0) if others else None
-            if other is not None:
-                moved.add(other)
-            found.append(((place, 0), self._missing(place, other)))
-        lone = [place for place in extra if place not in moved]
-        return [*found, *(((self._behind(place), -1), self._unexpected(place)) for place in lone)]
+        return {
+            place: twins[self._left[place]].pop()
+            for place in missing
+            if twins.get(self._left[place])
+        }
+
+    def _changed(self, equal: Sequence[Pair], moved: dict[int, int]) -> list[Pair]:
+        """Pair records between equal ones that are of one kind, and so the same one, changed."""
+        came = set(moved.values())
+        ends = (len(self._left), len(self._right))
+        found: list[Pair] = []
+        for (a, b), (c, d) in pairwise([(-1, -1), *equal, ends]):
+            lefts = [k for k in range(a + 1, c) if k not in moved]
+            rights = [k for k in range(b + 1, d) if k not in came]
+            found += self._alike(lefts, rights, level=0)
+        return found
+
+    def _alike(self, lefts: Sequence[int], rights: Sequence[int], *, level: int) -> list[Pair]:
+        """Pair records by their kind, the closest kind first, then looser ones."""
+        if not lefts or not rights or level == len(self._kinds):
+            return []
+        kind = self._kinds[level]
+        kinds_l = [kind(self._expected[k], self._places_l[k]) for k in lefts]
+        kinds_r = [kind(self._actual[k], self._places_r[k]) for k in rights]
+        pairs = align(kinds_l, kinds_r)
+        found = [(lefts[a], rights[b]) for a, b in pairs]
+        for (a, b), (c, d) in pairwise([(-1, -1), *pairs, (len(lefts), len(rights))]):
+            found += self._alike(lefts[a + 1 : c], rights[b + 1 : d], level=level + 1)
+        return found
 
     def _before(self, place: int) -> int:
         """Return the record of the fixture that an unexpected one came after."""
@@ -173,6 +182,7 @@ class Records:
     def _unexpected(self, place: int) -> Cause:
         at = self._places_r[place]
         before = self._before(place)
+        where = "after this line" if before >= 0 else "at the beginning"
         return self._make(
             session=at.session,
             turn=at.turn,
@@ -181,7 +191,7 @@ class Records:
             path="",
             expected="nothing",
             actual=shown(self._actual[place]),
-            message=f"unexpected {name_of(self._actual[place])} after this line",
+            message=f"unexpected {name_of(self._actual[place])} {where}",
             records=("", shown(self._actual[place])),
         )
 
@@ -214,8 +224,11 @@ class Records:
         expected, actual = self._expected[left], self._actual[right]
         if self._left[left] != self._right[right]:
             bare = (self._bare(expected), self._bare(actual))
-            first = next(differences(*bare), None)
-            return None if first is None else (*first, f"{name_of(expected)} differs")
+            for path, left_value, right_value in differences(*bare):
+                before = dict(references(expected)).get(path, left_value)
+                after = dict(references(actual)).get(path, right_value)
+                return path, before, after, f"{name_of(expected)} differs"
+            return None
         return (
             self._swapped(expected, actual)
             or self._wrong_id(expected, actual)
