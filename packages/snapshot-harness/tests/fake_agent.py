@@ -232,7 +232,8 @@ class Turn:
         self.step += 1
         at = {"turn": self.turn, "step": self.step}
         self.log.add("step/start", at)
-        header = {"system": "You are a fake.", "tools": TOOLS}
+        prompt = "You are another fake." if "other-prompt" in WORDS else "You are a fake."
+        header = {"system": prompt, "tools": TOOLS}
         if self.turn == self.step == 1:
             self.log.add("request/header", {"header": header, "reason": "initial"})
         self.agent.calls[self.session] += 1

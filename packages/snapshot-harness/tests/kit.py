@@ -80,7 +80,7 @@ def add_scenario(  # noqa: PLR0913  all that a scenario is made of
     """Write a scenario; `fake` are the words that the fake agent obeys."""
     directory = suite.directory / name
     directory.mkdir(parents=True, exist_ok=True)
-    set_up(Scenario(directory), toml=toml, fake=fake, origin=origin)
+    set_up(directory, toml=toml, fake=fake, origin=origin)
     script: dict[str, Any] = {"steps": list(steps)}
     if answers:
         script["permissionAnswers"] = list(answers)
@@ -90,11 +90,11 @@ def add_scenario(  # noqa: PLR0913  all that a scenario is made of
     return Scenario(directory)
 
 
-def set_up(scenario: Scenario, *, toml: str = "", fake: str = "", origin: str = "authored") -> None:
+def set_up(directory: Path, *, toml: str = "", fake: str = "", origin: str = "authored") -> None:
     """Write scenario.toml; `fake` are the words that the fake agent obeys."""
     env = f"[env]\nFAKE = {json.dumps(fake)}\n" if fake else ""
     text = f'why = "A test."\norigin = "{origin}"\n{toml}\n{env}'
-    (scenario.directory / "scenario.toml").write_text(text)
+    (directory / "scenario.toml").write_text(text)
 
 
 def replay(suite: Suite, scenario: Scenario) -> Report:

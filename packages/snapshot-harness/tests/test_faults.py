@@ -75,7 +75,7 @@ FAULTS = {
 def test_a_fault_of_the_agent_ends_in_a_clear_error(suite: Suite, fault: str) -> None:
     words, message = FAULTS[fault]
     scenario = refreshed(suite, add_scenario(suite, turns=[[say("Hello")]]))
-    set_up(scenario, fake=words)
+    set_up(scenario.directory, fake=words)
     names = ("session.jsonl", "stdout.expected.jsonl")
     committed = [(scenario.directory / name).read_bytes() for name in names]
 

@@ -126,7 +126,7 @@ def test_what_fails_leaves_the_old_scenario(suite: Suite, failure: str) -> None:
     words, message = FAILURES[failure]
     scenario = add_scenario(suite, origin="recorded")
     record(suite, scenario)
-    set_up(scenario, origin="recorded", fake=words)
+    set_up(scenario.directory, origin="recorded", fake=words)
     before = files(scenario)
 
     report = record(suite, scenario)

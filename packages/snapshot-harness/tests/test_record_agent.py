@@ -113,9 +113,8 @@ def one_tool(name: str, arguments: dict[str, Any], then: str) -> Reply:
 def test_a_scenario_is_recorded_from_its_two_files_and_replays_at_once(suite: Suite) -> None:
     scenario = recorded(suite, "Say hello with bash.")
 
-    report = record(suite, scenario, one_tool("bash", {"command": "echo hello"}, "It said hello."))
+    record(suite, scenario, one_tool("bash", {"command": "echo hello"}, "It said hello."))
 
-    assert "2 calls" in report.notes[-1]
     assert replay(suite, scenario).outcome == "passed"
     first = files(scenario)
     assert set(first) == {"input.json", "scenario.toml", "session.jsonl", "stdout.expected.jsonl"}

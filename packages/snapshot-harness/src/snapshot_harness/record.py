@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,24 +21,12 @@ from snapshot_harness.normalize import normalize_run
 from snapshot_harness.prepare import Prepared, prepare_staged
 from snapshot_harness.recorded_table import with_recorded
 from snapshot_harness.report import Report
-from snapshot_harness.run import Outcome, failed, finish
+from snapshot_harness.run import Outcome, Usage, failed, finish, problems_of
 from snapshot_harness.steps import PromptAndCancel, Script, read_script
 from snapshot_harness.suite import Scenario, Suite, rules_of
 from snapshot_harness.writing import files_of, refusals, write
 
 Say = Callable[[str], None]
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """What a recording came to."""
-
-    calls: int
-    tokens: int
-
-    def __str__(self) -> str:
-        calls = "1 call" if self.calls == 1 else f"{self.calls} calls"
-        return f"{calls}, {self.tokens} tokens"
 
 
 class RecordingFailedError(HarnessError):
@@ -63,7 +51,7 @@ def record_scenario(suite: Suite, scenario: Scenario, *, say: Say = lambda _: No
         failure = replace(report, problems=error.problems, stderr_tail=error.stderr_tail)
         outcome = Outcome(report=failure)
     except (HarnessError, OSError) as error:
-        outcome = Outcome(report=replace(report, problems=[str(error)], outcome="error"))
+        outcome = Outcome(report=replace(report, problems=problems_of(error), outcome="error"))
     return finish(outcome, environ, started)
 
 
@@ -95,8 +83,8 @@ def _record(
     _raise_on("the recording may not be committed", leaks, first)
     written = write(directory, new, with_logs=True)
     forget(suite.directory, scenario.name)
-    report = replace(report, outcome="passed", written=written, notes=[*run.notes, str(usage)])
-    return Outcome(report=report, headers=headers)
+    report = replace(report, outcome="passed", written=written, notes=run.notes)
+    return Outcome(report=report, headers=headers, usage=usage)
 
 
 def usage_of(logs: Sequence[SessionLog]) -> Usage:

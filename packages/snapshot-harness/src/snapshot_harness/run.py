@@ -4,12 +4,11 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from snapshot_harness.boot import Run
 from snapshot_harness.compare import compare
 from snapshot_harness.credentials import redact
-from snapshot_harness.exceptions import HarnessError
+from snapshot_harness.exceptions import HarnessError, Problem
 from snapshot_harness.fixtures import roll_forward
 from snapshot_harness.headers import Told
 from snapshot_harness.kept import forget, keep
@@ -17,16 +16,30 @@ from snapshot_harness.modes import Mode
 from snapshot_harness.normalize import Normalized
 from snapshot_harness.prepare import Prepared, prepare
 from snapshot_harness.report import Report
+from snapshot_harness.run_report import shown_path
 from snapshot_harness.suite import Scenario, Suite
 from snapshot_harness.writing import files_of, refusals, stale_logs, write
 
 
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a recording came to."""
+
+    calls: int
+    tokens: int
+
+    def __str__(self) -> str:
+        calls = "1 call" if self.calls == 1 else f"{self.calls} calls"
+        return f"{calls}, {self.tokens} tokens"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """A scenario's report, and what its sessions were told."""
+    """A scenario's report, what its sessions were told, and what recording it used."""
 
     report: Report
     headers: list[Told] = field(default_factory=list)
+    usage: Usage | None = None
 
 
 def run_scenario(suite: Suite, scenario: Scenario, mode: Mode) -> Outcome:
@@ -36,7 +49,7 @@ def run_scenario(suite: Suite, scenario: Scenario, mode: Mode) -> Outcome:
     try:
         outcome = work(suite, scenario)
     except (HarnessError, OSError) as error:
-        report = failed(scenario, mode, [str(error)])
+        report = failed(scenario, mode, problems_of(error))
         outcome = Outcome(report=replace(report, outcome="error"))
     return finish(outcome, os.environ, started)
 
@@ -45,11 +58,17 @@ def failed(scenario: Scenario, mode: Mode, problems: Sequence[str]) -> Report:
     """Return the report of a run with problems, or of one not yet found to have passed."""
     return Report(
         scenario=scenario.name,
-        directory=_shown(scenario.directory),
+        directory=shown_path(scenario.directory),
         mode=mode.value,
         outcome="failed",
         problems=problems,
     )
+
+
+def problems_of(error: Exception) -> list[str]:
+    """Return what an error tells, problem by problem where it holds several."""
+    problems: Sequence[Problem] = getattr(error, "problems", ())
+    return [str(replace(one, path=shown_path(one.path))) for one in problems] or [str(error)]
 
 
 def finish(outcome: Outcome, environ: Mapping[str, str], started: float) -> Outcome:
@@ -66,6 +85,7 @@ def finish(outcome: Outcome, environ: Mapping[str, str], started: float) -> Outc
                 cause,
                 expected=redact(cause.expected, environ),
                 actual=redact(cause.actual, environ),
+                records=(redact(cause.records[0], environ), redact(cause.records[1], environ)),
             )
             for cause in report.causes
         ],
@@ -130,16 +150,11 @@ def _keep(report: Report, prepared: Prepared, run: Run, actual: Normalized) -> R
         causes=report.causes,
         refusals=barred,
     )
-    accept = f"snapshot-harness review {_shown(suite)} --accept {scenario.name}"
-    return replace(report, kept=_shown(kept), accept="" if barred else accept)
+    accept = f"snapshot-harness review {shown_path(suite)} --accept {scenario.name}"
+    return replace(report, kept=shown_path(kept), accept="" if barred else accept)
 
 
 def _report(run: Run, scenario: Scenario, mode: Mode, problems: Sequence[str]) -> Report:
     # An agent's error carries the tail itself.
     tail = "" if run.failure is not None else run.stderr_tail
     return replace(failed(scenario, mode, problems), stderr_tail=tail, notes=run.notes)
-
-
-def _shown(path: Path) -> Path:
-    """Return a path as one would type it here."""
-    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

@@ -19,6 +19,7 @@ class RunReport:
     headers: dict[str, list[str]] = field(default_factory=dict)
     _scenarios: list[Any] = field(default_factory=list)
     _guards: list[str] = field(default_factory=list)
+    _usages: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, facts: Mapping[str, Any]) -> None:
         """Take in what one item came to."""
@@ -27,6 +28,18 @@ class RunReport:
         if "report" in facts:
             self._scenarios.append(facts["report"])
             self.lines.append(facts["line"])
+        if facts.get("usage"):
+            self._usages.append(facts["usage"])
+
+    def usage_line(self, seconds: float) -> str:
+        """Return what recording came to; nothing where nothing was recorded."""
+        if not self._usages:
+            return ""
+        scenarios, calls = len(self._usages), sum(calls for calls, _ in self._usages)
+        tokens = sum(tokens for _, tokens in self._usages)
+        recorded = "1 scenario" if scenarios == 1 else f"{scenarios} scenarios"
+        called = "1 call" if calls == 1 else f"{calls} calls"
+        return f"recorded {recorded}: {called}, {tokens} tokens, {seconds:.1f} s"
 
     def write(self, path: Path) -> None:
         """Write everything as JSON."""
@@ -39,6 +52,11 @@ class RunReport:
         }
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(whole, indent=2) + "\n", "utf-8")
+
+
+def shown_path(path: Path) -> Path:
+    """Return a path as one would type it here."""
+    return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
 def suites_in(arguments: Sequence[str], start: Path) -> list[Path]:

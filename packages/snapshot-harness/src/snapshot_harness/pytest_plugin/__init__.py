@@ -1,0 +1,97 @@
+"""Pytest plugin: collects scenarios from suite.toml.
+
+Everything beyond pytest is imported where it is used: this module is loaded by
+every pytest run of an environment that has the package.
+"""
+
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from snapshot_harness.pytest_plugin.items import SuiteCollector
+from snapshot_harness.pytest_plugin.reporting import Controller, Worker
+
+SUITE = "suite.toml"
+MODES = ("replay", "refresh", "record")
+_HANDLERS = pytest.StashKey[dict[signal.Signals, Any]]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of a snapshot run."""
+    group = parser.getgroup("snapshot", "snapshot scenarios")
+    group.addoption(
+        "--snapshot-mode",
+        choices=MODES,
+        default="replay",
+        help="replay compares (default); refresh rewrites expectations; record calls a live model",
+    )
+    group.addoption(
+        "--snapshot-on-ci",
+        action="store_true",
+        help="allow refresh and record although CI is set",
+    )
+    group.addoption(
+        "--snapshot-record",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="record this scenario: an exact name or a glob (repeatable)",
+    )
+    group.addoption("--snapshot-all", action="store_true", help="record all recorded scenarios")
+    group.addoption(
+        "--snapshot-report", type=Path, metavar="FILE", help="write what came of it as JSON"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse to rewrite fixtures on CI, where nobody would review them.
+
+    Raises:
+        pytest.UsageError: The mode writes, and CI is set.
+    """
+    mode = config.getoption("snapshot_mode")
+    on_ci = os.environ.get("CI") in {"1", "true"}
+    if mode != "replay" and on_ci and not config.getoption("snapshot_on_ci"):
+        raise pytest.UsageError(
+            f"--snapshot-mode={mode} writes fixtures, and CI only replays\n"
+            "  hint: --snapshot-on-ci allows it, on purpose and in plain sight"
+        )
+    is_worker = hasattr(config, "workerinput")
+    plugin = Worker if is_worker else Controller
+    config.pluginmanager.register(plugin(config), "snapshot-run")
+    if threading.current_thread() is not threading.main_thread():
+        return
+    # SIGTERM ends pytest as Ctrl-C does. xdist's workers ignore that, and ours must not: they
+    # have five seconds to end their agents.
+    numbers = [signal.SIGTERM, *([signal.SIGINT] if is_worker else [])]
+    config.stash[_HANDLERS] = {
+        number: signal.signal(number, signal.default_int_handler) for number in numbers
+    }
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Let the watchdog end, and put the signals back."""
+    for number, handler in config.stash.get(_HANDLERS, {}).items():
+        signal.signal(number, handler)
+    watchdog = sys.modules.get("snapshot_harness.watchdog")
+    if watchdog is not None:
+        watchdog.WATCHDOG.close()
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Keep pytest out of a suite's directories: a workspace may hold tests of its own."""
+    if collection_path.is_dir() and (collection_path.parent / SUITE).is_file():
+        return True
+    return None
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "SuiteCollector | None":
+    """Collect suite.toml files."""
+    if file_path.name != SUITE:
+        return None
+    return SuiteCollector.from_parent(parent, path=file_path)

@@ -1,0 +1,146 @@
+"""What a run tells: reports with facts attached, headers judged at the end, a summary."""
+
+import os
+import time
+from collections.abc import Generator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from snapshot_harness.pytest_plugin.items import GuardsItem, ScenarioItem, say, selection_of
+from snapshot_harness.run_report import RunReport, platform_lines, suites_in
+
+if TYPE_CHECKING:
+    from snapshot_harness.header_desk import HeaderDesk, HeaderSender
+
+
+class Worker:
+    """The side that runs scenarios: it hands what they came to on with their reports."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._sender: HeaderSender | None = None
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Attach what the controlling process needs: user properties would land in JUnit."""
+        report = yield
+        if isinstance(item, ScenarioItem) and call.when == "call":
+            from snapshot_harness.header_desk import HeaderSender  # noqa: PLC0415
+
+            self._sender = self._sender or HeaderSender()
+            report.snapshot = item.facts(self._sender)  # type: ignore[attr-defined]  # ours
+        elif isinstance(item, GuardsItem) and call.when == "call":
+            report.snapshot = item.facts()  # type: ignore[attr-defined]  # ours
+        return report
+
+
+class Controller(Worker):
+    """The side that reports: it judges headers once per class, at the end of the whole run."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        super().__init__(config)
+        self._desk: HeaderDesk | None = None
+        self._told = RunReport(config.getoption("snapshot_mode"))
+        self._started = time.monotonic()
+
+    def pytest_report_header(self, config: pytest.Config) -> list[str]:
+        """Count what is not collected here, lest it be forgotten."""
+        return platform_lines(suites_in(config.args, config.invocation_params.dir))
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take in what a scenario came to."""
+        facts = getattr(report, "snapshot", None)
+        if facts is None:
+            return
+        self._told.add(facts)
+        if "headers" not in facts:
+            return
+        from snapshot_harness.header_desk import HeaderDesk  # noqa: PLC0415
+
+        self._desk = self._desk or HeaderDesk()
+        self._desk.add(
+            facts["headers"],
+            node=report.nodeid.rpartition("::")[0],
+            suite=facts["suite"],
+            header_class=facts["class"],
+            scenario=facts["report"]["scenario"],
+        )
+
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Say what record is about to call; refuse before anything is called.
+
+        Raises:
+            pytest.UsageError: Nothing was chosen, or the key is missing.
+        """
+        if session.config.getoption("snapshot_mode") != "record":
+            return
+        from snapshot_harness.exceptions import HarnessError  # noqa: PLC0415
+        from snapshot_harness.gate import check_gate  # noqa: PLC0415
+        from snapshot_harness.suite import read_suite  # noqa: PLC0415
+
+        config = session.config
+        try:
+            suites = [
+                read_suite(path) for path in suites_in(config.args, config.invocation_params.dir)
+            ]
+            lines = check_gate(suites, selection_of(config))
+        except HarnessError as error:
+            raise pytest.UsageError(str(error)) from None
+        for line in lines:
+            say(config, line)
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        """Judge the headers when all scenarios are done, also where the run stops early."""
+        try:
+            result = yield
+        except pytest.Session.Failed:
+            self._judge(session)
+            raise
+        self._judge(session)
+        return result
+
+    def _judge(self, session: pytest.Session) -> None:
+        judgements = self._desk.judge() if self._desk is not None else []
+        session.testscollected += len(judgements)
+        for one in judgements:
+            node = f"{one.suite}::header[{one.header_class}]"
+            self._told.headers[node] = list(one.problems)
+            self._tell(node, "\n".join(one.problems))
+        file = self._config.getoption("snapshot_report")
+        if file is not None:
+            self._told.write(file)
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Write one line of verdict per scenario, and annotations on GitHub Actions."""
+        if self._told.lines and self._config.get_verbosity() >= 0:
+            terminalreporter.section("snapshots")
+            for line in self._told.lines:
+                terminalreporter.write_line(line)
+        usage = self._told.usage_line(time.monotonic() - self._started)
+        if usage:
+            terminalreporter.write_line(usage)
+        if os.environ.get("GITHUB_ACTIONS") == "true":
+            for line in self._told.annotations:
+                terminalreporter.write_line(line)
+
+    def _tell(self, node: str, problems: str) -> None:
+        """Report an item that was never collected, as if it had run."""
+        hook = self._config.hook
+        location = (node.partition("::")[0], 0, node.rpartition("::")[2])
+        hook.pytest_runtest_logstart(nodeid=node, location=location)
+        for when in ("setup", "call", "teardown"):
+            failed = when == "call" and bool(problems)
+            report = pytest.TestReport(
+                nodeid=node,
+                location=location,
+                keywords={},
+                outcome="failed" if failed else "passed",
+                longrepr=problems if failed else None,
+                when=when,
+            )
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=node, location=location)
