@@ -2,6 +2,7 @@
 
 import queue
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -48,6 +49,8 @@ class Shell:
     exit_status: int | None = None
     _process: AgentProcess | None = None
     _framer: LineFramer = field(default_factory=LineFramer)
+    _unread: deque[dict[str, Any]] = field(default_factory=deque)
+    """Frames that came in one piece with the one that the driver looks at."""
     _ends: float = 0.0
 
     def run(self) -> None:
@@ -100,8 +103,9 @@ class Shell:
 
     def _take(self, event: Event) -> None:
         if isinstance(event, bytes):
-            for frame in self._frames(event):
-                self._tell(partial(self.driver.feed, frame))
+            self._unread.extend(self._frames(event))
+            while self._unread:
+                self._tell(partial(self.driver.feed, self._unread.popleft()))
         elif event is Signal.SENT:
             self._tell(self.driver.sent)
         else:
@@ -128,6 +132,9 @@ class Shell:
                 self._restart(action)
 
     def _restart(self, action: Restart) -> None:
+        # What has come already came before the end, and stands before its marker.
+        self.driver.transcript.extend(self._unread)
+        self._unread.clear()
         if action.kill:
             self._agent.kill()
         self._end(expected=-9 if action.kill else 0)
