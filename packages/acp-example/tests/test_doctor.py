@@ -112,7 +112,7 @@ def test_the_doctor_tells_what_is_composed_and_never_the_key(
         f"ok  shell        {tmp_path}/bash",
         f"ok  sessions     {tmp_path}/state/sessions",
         "ok  provider     Local, models m",
-        "ok  key          LOCAL_KEY is set",
+        "ok  key          LOCAL_KEY from the environment",
         f"ok  endpoint     {endpoint.url} answers (200)",
     ]
 
@@ -195,6 +195,17 @@ def test_an_endpoint_without_a_key_is_looked_at_without_one(endpoint: Endpoint) 
         Finding("endpoint", f"{endpoint.url} answers (200)"),
     ]
     assert endpoint.keys == [None]
+
+
+def test_a_key_in_a_file_is_told_by_the_file(tmp_path: Path, endpoint: Endpoint) -> None:
+    file = tmp_path / ".env"
+    file.write_text(f"LOCAL_KEY={KEY}")
+
+    key, reached = checked(endpoint.url, key_env="LOCAL_KEY", env_file=str(file))
+
+    assert key == Finding("key", f"LOCAL_KEY from {file}")
+    assert reached.hint is None
+    assert endpoint.keys == [f"Bearer {KEY}"]
 
 
 @pytest.mark.parametrize("status", [401, 403])

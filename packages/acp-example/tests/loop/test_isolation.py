@@ -32,6 +32,7 @@ def test_what_the_loop_imports_needs_no_protocol_library_and_no_http() -> None:
         "print([name for name in ('acp', 'httpx', 'acp_example.server') if name in sys.modules])"
     )
 
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603  our own code
 
     assert done.stdout == "[]\n"
