@@ -58,7 +58,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "PATH": os.pathsep.join(map(str, (stubs, tools, node, "/usr/bin", "/bin"))),
         "HOME": str(home),
         "LANG": "C.UTF-8",
-        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONPYCACHEPREFIX": str(home / "compiled"),
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PYTEST_PLUGINS": "snapshot_harness.pytest_plugin,llm_replay.pytest_plugin,xdist.plugin",
         **temp,

@@ -1,6 +1,8 @@
 """The reference says what the code says: keys, operations, options, variables, texts."""
 
 import ast
+import dataclasses
+import json
 import re
 import subprocess
 import sys
@@ -13,11 +15,14 @@ import pydantic
 import pytest
 from documentation import DOCS, ROOT
 
+from llm_replay import VERDICT_SCHEMA
 from llm_replay.chunks import CHUNK_TYPES
 from llm_replay.packing import PACKED
 from snapshot_harness import steps, suite
 from snapshot_harness.environment import PASSED_ON
 from snapshot_harness.modes import Mode
+from snapshot_harness.report import Report
+from snapshot_harness.run_report import RunReport
 
 REFERENCE = DOCS / "reference"
 SOURCES = [
@@ -151,6 +156,63 @@ def test_each_mode_is_explained() -> None:
 def test_chunks_and_packed_rows_are_explained() -> None:
     assert first_column("session-log.md", "## Chunks")[: len(CHUNK_TYPES)] == list(CHUNK_TYPES)
     assert set(first_column("session-log.md", "## Packed rows")) == set(PACKED)
+
+
+def test_each_fact_of_the_verdict_is_explained_with_its_keys() -> None:
+    schema = json.loads(Path(VERDICT_SCHEMA).read_bytes())["$defs"]
+    facts = {name: one for name, one in schema.items() if "fact" in one.get("properties", {})}
+    told = {}
+    for row in table("contract.md", "## 7. The verdict"):
+        keys_told = re.findall(r'"(\w+)"(\??)', code(row[0])[0].partition(",")[2])
+        name = re.search(r'"fact":"([\w-]+)"', row[0])
+        assert name is not None
+        told[name[1]] = {key: not optional for key, optional in keys_told}
+    made = {
+        name: {key: key in one["required"] for key in one["properties"] if key != "fact"}
+        for name, one in facts.items()
+    }
+    made["installed"] |= {"file": True, "calls": True}
+
+    assert told == made
+    kinds = facts["fault"]["properties"]["kind"]["enum"]
+    assert [
+        kind
+        for kind in kinds
+        if f"`{kind}`" not in table("contract.md", "## 7. The verdict")[-1][1]
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("heading", "reader"),
+    [
+        ("# Configuration of replay", "_read_config"),
+        ("## providers", "_read_provider"),
+        ("## models", "_read_model"),
+        ("## retryPolicy", "_read_retry_policy"),
+        ("### backoff", "_read_backoff"),
+    ],
+)
+def test_each_key_of_replay_is_explained_and_no_other(heading: str, reader: str) -> None:
+    source = (ROOT / "packages/llm-replay/src/llm_replay/config.py").read_text("utf-8")
+    body = source.partition(f"def {reader}(")[2].partition("\ndef ")[0]
+    read = re.findall(r'fields\.(?!problem|unique)\w+\(\s*"(\w+)"', body)
+
+    assert set(first_column("replay-config.md", heading)) == set(read)
+
+
+def test_each_key_of_the_report_is_explained() -> None:
+    told = first_column("commands.md", "### The report")
+
+    assert told == [field.name for field in dataclasses.fields(Report)]
+
+
+def test_the_report_as_a_whole_is_explained(tmp_path: Path) -> None:
+    RunReport(mode="replay").write(tmp_path / "report.json")
+    page = (REFERENCE / "commands.md").read_text("utf-8").partition("### The report")[2]
+
+    assert code(page.split("\n\n")[1])[1:6] == list(
+        json.loads((tmp_path / "report.json").read_text())
+    )
 
 
 @cache
