@@ -256,6 +256,13 @@ def test_a_swapped_id_is_reported_as_such() -> None:
     assert (cause.expected, cause.actual) == ('"{{session:1}}"', '"{{session:2}}"')
 
 
+def test_a_swapped_id_is_found_in_lists_too() -> None:
+    left = [user("a", MESSAGE), event("x", {"of": [{"to": "none"}, {"to": [OTHER, MESSAGE]}]})]
+    right = [user("a", MESSAGE), event("x", {"of": [{"to": "none"}, {"to": [OTHER, OTHER]}]})]
+
+    assert only(compare(of(left), of(right))).path == "data.of[1].to[1]"
+
+
 def test_two_ids_that_became_one_are_a_swapped_id() -> None:
     left = [user("a", MESSAGE), user("b", OTHER)]
     right = [user("a", MESSAGE), user("b", MESSAGE)]

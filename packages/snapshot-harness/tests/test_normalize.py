@@ -660,6 +660,8 @@ def test_what_is_nested_too_deeply_is_refused_in_words() -> None:
 
     with pytest.raises(HarnessError, match="nested"):
         run([], [{"method": "m", "params": value}])
+    with pytest.raises(HarnessError, match="nested"):
+        normalize_fixture([], [{"method": "m", "params": value}], rules=RULES)
 
 
 WORDS = st.sampled_from(

@@ -44,8 +44,6 @@ def _middle(
         return
     at_l, at_r = span_l[0], span_r[0]
     for anchor_l, anchor_r in anchors:
-        if anchor_l < at_l or anchor_r < at_r:
-            continue
         yield from _align(left, right, (at_l, anchor_l), (at_r, anchor_r))
         yield anchor_l, anchor_r
         at_l, at_r = anchor_l + 1, anchor_r + 1

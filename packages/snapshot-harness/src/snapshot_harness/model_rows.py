@@ -4,11 +4,11 @@ Model rows are input: the next run is fed with them. Only the run's roots and
 literal braces are changed in them, so that serving can put both back.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from llm_replay.script import DerivedCall, derive_calls
+from llm_replay.script import derive_calls
 from llm_replay.session_log import SessionLog
 from llm_replay.tokens import Roots, normalize_chunks, normalize_value
 from llm_replay.values import map_strings
@@ -98,11 +98,6 @@ def is_summary(event: dict[str, Any]) -> bool:
     return (
         event.get("type") == "compaction/summary" and isinstance(data, dict) and "rawOutput" in data
     )
-
-
-def call_chunks(calls: Sequence[DerivedCall], events: Sequence[dict[str, Any]]) -> list[list[Any]]:
-    """Return the chunk objects of each call, as they stand in the log."""
-    return [[events[place]["data"]["chunk"] for place in call.positions] for call in calls]
 
 
 def _ids(chunks: Iterable[Any]) -> Iterator[str]:
