@@ -165,6 +165,37 @@ def test_the_doctor_tells_every_problem_of_a_composition(tmp_path: Path) -> None
     )
 
 
+def test_a_replayed_provider_has_nobody_to_reach(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    composition(tmp_path, "http://127.0.0.1:1")
+    overlay = tmp_path / "agent.snapshot.toml"
+    overlay.write_text("""
+extends = "agent.toml"
+[[patch]]
+id = "local"
+disabled = true
+[[insert]]
+id = "llm-replay"
+use = "llm_replay.plugin"
+[[insert.config.providers]]
+id = "local"
+name = "Recorded"
+models = [{ id = "m" }]
+""")
+    fixture = tmp_path / "session.jsonl"
+    fixture.write_text('{"type":"session","version":1,"id":"s","createdAt":0,"delegationDepth":0}')
+    monkeypatch.setenv("DSH_SNAPSHOT_FILE", str(fixture))
+    for name in ("CHILD_FILES", "OVERRIDE", "VERDICT_DIR"):
+        monkeypatch.delenv(f"DSH_SNAPSHOT_{name}", raising=False)
+
+    status, text = told(
+        tmp_path / "agent.toml", {"DSH_SNAPSHOT": "replay", "PATH": "/bin:/usr/bin"}
+    )
+
+    assert (status, text.splitlines()[-1]) == (0, "ok  provider     Recorded, models m")
+
+
 def test_the_command_line_has_a_doctor(
     tmp_path: Path,
     endpoint: Endpoint,

@@ -50,6 +50,14 @@ class Leash:
         os.mkfifo(self.path)
         self._reader = os.open(self.path, os.O_RDONLY | os.O_NONBLOCK)
 
+    async def pulled(self) -> None:
+        """Wait until a command has written into it."""
+        written = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._reader, written.set)
+        await written.wait()
+        loop.remove_reader(self._reader)
+
     def let_go(self) -> bool:
         poll = select.poll()
         poll.register(self._reader, select.POLLHUP)
@@ -164,17 +172,31 @@ def test_a_cancelled_command_is_killed_whole_and_tells_what_it_wrote(leash: Leas
         task = asyncio.ensure_future(
             executor.run(command, cwd=HERE, environment=os.environ, timeout_s=None)
         )
-        started = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        loop.add_reader(leash._reader, started.set)  # noqa: SLF001  the helper is this test's own
-        await started.wait()
-        loop.remove_reader(leash._reader)  # noqa: SLF001  as above
+        await leash.pulled()
+        for _ in range(20):  # until the executor, too, knows that the command runs
+            await asyncio.sleep(0.001)
         task.cancel()
         return await task
 
     execution = asyncio.run(scenario())
 
     assert execution == Execution(exit_code=-signal.SIGKILL, stdout="so far\n", stderr="")
+    assert leash.let_go()
+    leash.close()
+
+
+def test_a_command_cancelled_while_it_starts_is_killed_whole(leash: Leash) -> None:
+    async def scenario() -> Execution:
+        executor = ShellExecutor()
+        command = f"exec 3>{leash.path}; sleep 600 & sleep 600"
+        task = asyncio.ensure_future(
+            executor.run(command, cwd=HERE, environment=os.environ, timeout_s=None)
+        )
+        await asyncio.sleep(0)
+        task.cancel()
+        return await task
+
+    assert asyncio.run(scenario()).exit_code == -signal.SIGKILL
     assert leash.let_go()
     leash.close()
 

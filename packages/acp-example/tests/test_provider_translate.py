@@ -119,6 +119,10 @@ def test_what_carries_nothing_is_passed_over(payload: object) -> None:
     ]
 
 
+def test_an_empty_payload_is_a_keep_alive() -> None:
+    assert list(Translator().feed("")) == []
+
+
 def test_fields_of_the_wrong_kind_count_as_left_out() -> None:
     assert calls_in(chunks_of(call(index="x", id=5, function=None))) == [("call-0", "", "")]
 

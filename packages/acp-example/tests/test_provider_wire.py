@@ -7,6 +7,7 @@ import struct
 from contextlib import aclosing
 from pathlib import Path
 
+import httpx
 import pytest
 from chat_server import (
     KEY,
@@ -20,6 +21,7 @@ from chat_server import (
     streamed,
 )
 
+from acp_example.exceptions import ModelError
 from acp_example.provider import ChatAdapter, Config
 
 BODY = events(
@@ -313,6 +315,41 @@ def test_an_endless_refusal_is_read_only_so_far(exchange: Exchange) -> None:
 
     assert outcome.error is not None
     assert outcome.error.message == f"DeepSeek answered 500: {'x' * 500}…"
+
+
+def asked(monkeypatch: pytest.MonkeyPatch, answer: httpx.Response | Exception) -> ModelError:
+    """Return what a call fails with where the network gives this answer."""
+
+    async def handle(_self: object, _request: httpx.Request) -> httpx.Response:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(httpx.AsyncHTTPTransport, "handle_async_request", handle)
+    adapter = ChatAdapter(Config(base_url="http://host", key_env=None), environment={})
+
+    async def scenario() -> ModelError:
+        with pytest.raises(ModelError) as caught:
+            await anext(adapter.stream(chat_request()))
+        return caught.value
+
+    return asyncio.run(scenario())
+
+
+def test_a_connection_that_takes_too_long_is_a_time_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    error = asked(monkeypatch, httpx.ConnectTimeout(""))
+
+    assert str(error) == "TIMEOUT: http://host/chat/completions accepted no connection for 30 s"
+
+
+def test_a_date_to_wait_for_is_seen_from_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = {"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}
+    never = {"retry-after": "Fri, 31 Dec 9999 00:00:00 GMT"}
+
+    assert asked(monkeypatch, httpx.Response(429, headers=late)).retry_after_ms == 0
+    delay = asked(monkeypatch, httpx.Response(429, headers=never)).retry_after_ms
+    assert delay is not None
+    assert delay > 10**14
 
 
 def test_silence_before_the_answer_is_a_time_out(exchange: Exchange) -> None:

@@ -2,6 +2,7 @@ import asyncio
 import io
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -166,6 +167,18 @@ def test_the_worker_passes_over_what_is_no_text(
     ]
 
 
+def test_the_worker_stops_where_it_has_enough(ws: Workspace) -> None:
+    path = str(ws.file("a", "x\ny\nx\nx\n"))
+
+    assert ask(path, limit=2) == {
+        "matches": [
+            {"path": "a", "line": 1, "text": "x"},
+            {"path": "a", "line": 3, "text": "x"},
+        ],
+        "more": True,
+    }
+
+
 def test_the_worker_cuts_long_lines(ws: Workspace) -> None:
     [match] = ask(str(ws.file("a", "x" * 450)))["matches"]
 
@@ -191,7 +204,7 @@ def test_the_worker_answers_on_its_output(
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(query_for(ws))))
     monkeypatch.setattr(signal, "alarm", lambda seconds: seconds)
 
-    grep_worker.main()
+    runpy.run_path(grep_worker.__file__, run_name="__main__")
 
     assert json.loads(capsys.readouterr().out) == ANSWER
 

@@ -76,7 +76,8 @@ class ChatAdapter:
             hint = "an endpoint that needs no key has an empty key_env"
             return [Finding("key", error.message, hint)]
         named = self._config.key_env
-        key = Finding("key", f"{named} is set" if self._key else "none, and none is needed")
+        place = "the environment" if named in self._environment else self._config.env_file
+        key = Finding("key", f"{named} from {place}" if self._key else "none, and none is needed")
         models = [model.id for model in self.models]
         return [key, *await look_at(self.base_url, headers, models=models, tls=self._tls)]
 

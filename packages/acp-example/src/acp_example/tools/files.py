@@ -75,8 +75,6 @@ def replace_file(path: Path, text: str, shown: str) -> None:
         raise ToolError(
             "VALIDATION_ERROR", "the text holds half a surrogate pair, which no file can"
         ) from None
-    if path.is_dir():
-        raise ToolError("NOT_A_FILE", f"{shown!r} is a directory")
     with reported(shown):
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
