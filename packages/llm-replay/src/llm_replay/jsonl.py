@@ -102,7 +102,10 @@ def find_lossy(line: bytes) -> list[str]:
             found.append(f"the integer {text[:24]} does not fit into 64 bits")
         return 0
 
-    json.loads(line.decode(), object_pairs_hook=pairs, parse_int=integer)
+    try:
+        json.loads(line.decode(), object_pairs_hook=pairs, parse_int=integer)
+    except RecursionError:
+        found.append("it is nested more deeply than every reader goes")
     return found
 
 

@@ -10,7 +10,7 @@ from llm_replay.derive import DerivedCall, derive_calls
 from llm_replay.session_log import SessionLog
 
 _WORDS = 400
-_EPOCH_MS = 10**11  # what is smaller is the place in a harvest, and no time
+_TIMES_MS = range(10**11, 10**14)  # what is smaller is the place in a harvest, and no time
 
 
 def summary_of(log: SessionLog, *, primary: bool) -> dict[str, Any]:
@@ -107,17 +107,21 @@ def _duration(call: DerivedCall, events: Sequence[dict[str, Any]]) -> float | No
     if not call.positions:
         return None
     first, last = events[call.place]["time"], events[call.positions[-1]]["time"]
-    if not all(isinstance(time, int | float) and time > _EPOCH_MS for time in (first, last)):
+    if not (_is_time(first) and _is_time(last)):
         return None
     duration: float = last - first
     return duration
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, int | float) and _TIMES_MS.start <= value < _TIMES_MS.stop
 
 
 def _title(summary: dict[str, Any]) -> str:
     parts = [f"  session {summary['id'] or '(without an id)'}"]
     if summary["lineage"] is not None:
         parts.append(f"lineage {summary['lineage']}")
-    if summary["createdAt"] > _EPOCH_MS:
+    if _is_time(summary["createdAt"]):
         created = datetime.fromtimestamp(summary["createdAt"] / 1000, UTC)
         parts.append(f"{created:%Y-%m-%d %H:%M:%S} UTC")
     if summary["tokens"]:

@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from log_kit import (
     FINISH,
     HEADER,
@@ -12,7 +14,9 @@ from log_kit import (
     asked,
     chunks,
     event,
+    event_lists,
     hang,
+    json_values,
     lines,
     persisted,
     row,
@@ -23,7 +27,10 @@ from log_kit import (
 
 from llm_replay import repack
 from llm_replay.__main__ import main
-from llm_replay.session_log import dump_session_log
+from llm_replay.check import problems_of
+from llm_replay.inventory import Inventory
+from llm_replay.session_log import dump_session_log, read_session_log
+from llm_replay.show import render, summary_of
 
 Capture = pytest.CaptureFixture[str]
 
@@ -283,6 +290,30 @@ def test_check_tells_a_log_that_cannot_be_opened(capsys: Capture, tmp_path: Path
     assert told(capsys, "check", ".", status=1) == (
         "session.jsonl: this file can't be read: Is a directory\n"
     )
+
+
+@given(st.binary() | st.binary().map(lambda data: lines().encode() + data))
+def test_random_bytes_are_fine_or_told_and_nothing_else(
+    tmp_path_factory: pytest.TempPathFactory, data: bytes
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "random.jsonl"
+    path.write_bytes(data)
+
+    for problem in problems_of(Inventory([path])):
+        assert problem.startswith(f"{path}:")
+
+
+@given(event_lists(), json_values, st.floats(allow_nan=False, allow_infinity=False))
+def test_any_log_can_be_shown(events: list[Json], odd: object, created_at: float) -> None:
+    header = {**HEADER, "createdAt": created_at}
+    odd_end = [row({"type": "usage", "usage": odd}), row({"type": "finish", "reason": odd})]
+    odd_block = row({"type": "block-end", "index": odd, "block": {"text": odd, "type": odd}})
+    records = [*events, odd_block, *odd_end]
+    written = dump_session_log(header, records, layout="plain", projected=False)
+    summary = summary_of(read_session_log(written), primary=False)
+
+    shown = render(summary, width=80).split("\n")
+    assert all(len(line) <= 80 and line.isprintable() for line in shown)
 
 
 def packable(*, projected: bool) -> bytes:

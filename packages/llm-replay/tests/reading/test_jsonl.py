@@ -153,3 +153,12 @@ def test_what_readers_take_differently_is_found() -> None:
 
 def test_a_line_that_all_readers_take_alike_has_nothing_to_find() -> None:
     assert find_lossy(b'{"a":[18446744073709551615,-9223372036854775808,1.5],"b":{"a":1}}') == []
+
+
+def test_nesting_that_only_some_readers_follow_is_found() -> None:
+    deep = b"[" * 1020 + b"]" * 1020
+
+    assert loads(deep, name="x")
+    assert find_lossy(b"[" * 100_000 + b"]" * 100_000) == [
+        "it is nested more deeply than every reader goes"
+    ]

@@ -1,6 +1,7 @@
+import io
 import json
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,7 @@ from llm_replay.session_log import (
     SessionHeader,
     dump_session_log,
     lineage_key,
+    open_log,
     parse_session_header,
     parse_session_log,
     read_session_log,
@@ -223,6 +225,32 @@ def test_a_log_cut_anywhere_reads_up_to_there_or_is_refused(
         assert error.line  # noqa: PT017  which of the two it is does not matter
     else:
         assert found == events[: len(found)]
+
+
+class Trickle(io.RawIOBase):
+    """A file that gives its content in pieces of the sizes it was told."""
+
+    def __init__(self, data: bytes, sizes: list[int]) -> None:
+        self._rest = io.BytesIO(data)
+        self._sizes = sizes
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:  # noqa: ANN401  any writable buffer
+        size = min(len(buffer), self._sizes.pop() if self._sizes else len(buffer))
+        piece = self._rest.read(size)
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+@given(event_lists(), st.lists(st.integers(1, 40), max_size=50))
+def test_how_a_log_is_cut_into_reads_does_not_matter(events: list[Json], sizes: list[int]) -> None:
+    written = dump_session_log(HEADER, events, layout="plain", projected=False)
+    header, records = open_log(io.BufferedReader(Trickle(written, sizes)), "a.jsonl")
+
+    assert header.raw == HEADER
+    assert [record for _, record in records] == events
 
 
 @given(st.binary())
