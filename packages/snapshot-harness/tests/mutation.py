@@ -31,8 +31,8 @@ TARGETS: dict[str, list[Path]] = {
     "snapshot_harness.order": [TESTS / "test_order.py"],
     "snapshot_harness.compare": [TESTS / "test_compare.py"],
     "snapshot_harness.verdict": [TESTS / "test_verdict.py"],
-    "llm_replay.tokens": [LEAF_TESTS / "test_tokens.py"],
-    "llm_replay.verdict": [LEAF_TESTS / "test_verdict.py"],
+    "llm_replay.tokens": [LEAF_TESTS / "reading" / "test_tokens.py"],
+    "llm_replay.verdict": [LEAF_TESTS / "serving" / "test_verdict.py"],
 }
 
 
