@@ -47,7 +47,7 @@ function readScript(file, index) {
     } else if (type === "assistant/message") {
       end(data.interrupted === true);
     } else if (type === "turn/end") {
-      end(true);
+      end(["aborted", "interrupted"].includes(data.reason?.kind));
     }
   }
   end(true);
@@ -112,6 +112,7 @@ async function* stream({ chunks, hangs }, place, signal) {
       yield chunk;
     }
     if (hangs) {
+      signal.throwIfAborted();
       tell({ fact: "hanging", ...place });
       await new Promise((_, reject) => {
         signal.addEventListener("abort", () => reject(signal.reason));
