@@ -172,6 +172,7 @@ CHECKS = {
     "text": _is_anything,
     "javascript": _is_anything,
     "yaml": _is_anything,
+    "include": _is_anything,
     "literalinclude": _is_anything,
     "toctree": _is_anything,
 }

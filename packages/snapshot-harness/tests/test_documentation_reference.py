@@ -9,13 +9,14 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from types import FunctionType
 from typing import get_args
 
 import pydantic
 import pytest
 from documentation import DOCS, ROOT
 
-from llm_replay import VERDICT_SCHEMA
+from llm_replay import VERDICT_SCHEMA, rounds
 from llm_replay.chunks import CHUNK_TYPES
 from llm_replay.packing import PACKED
 from snapshot_harness import steps, suite
@@ -200,6 +201,15 @@ def test_each_key_of_replay_is_explained_and_no_other(heading: str, reader: str)
     assert set(first_column("replay-config.md", heading)) == set(read)
 
 
+def test_each_builder_of_the_scripted_model_is_explained() -> None:
+    told = first_column("../how-to/in-process-tests.md", "## What the model says")
+    ours = [one for one in vars(rounds).values() if isinstance(one, FunctionType)]
+    named = [one.__name__ for one in ours if one.__module__ == rounds.__name__]
+    builders = [name for name in named if name[0] != "_" and name != "as_entry"]
+
+    assert sorted(name.partition("(")[0] for name in told) == sorted(builders)
+
+
 def test_each_key_of_the_report_is_explained() -> None:
     told = first_column("commands.md", "### The report")
 
@@ -228,6 +238,12 @@ def test_each_option_of_pytest_is_explained_and_no_other() -> None:
     ours = {name for name in options_of("pytest") if name.startswith("--snapshot")}
 
     assert set(first_column("commands.md", "## pytest")[:5]) == ours
+
+
+def test_each_option_of_the_example_agent_is_explained() -> None:
+    told = {name for name in first_column("commands.md", "## acp-example") if name[:2] == "--"}
+
+    assert told == options_of("acp_example")
 
 
 @pytest.mark.parametrize(
