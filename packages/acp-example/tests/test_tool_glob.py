@@ -135,6 +135,17 @@ def test_a_directory_that_cannot_be_read_is_passed_over(
     assert list(Walk(tmp_path).files()) == ["b"]
 
 
+def test_a_tree_deeper_than_calls_nest_is_walked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def entries(_self: Walk, folder: str) -> list[tuple[str, bool]]:
+        return [(f"{folder}d", len(folder) < 10_000)]
+
+    monkeypatch.setattr(Walk, "_entries", entries)
+
+    assert list(Walk(tmp_path).files()) == ["d/" * 5000 + "d"]
+
+
 def test_a_cancelled_walk_stops(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     (tmp_path / "b").touch()

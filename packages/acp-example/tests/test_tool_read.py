@@ -1,9 +1,14 @@
+import asyncio
 import base64
 import os
+import threading
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from workspace import Workspace
 
+from acp_example.tools import ToolResult, read
 from acp_example.tools.read import Read
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 20
@@ -158,6 +163,41 @@ def test_read_says_why_there_is_nothing_to_show(
     (ws.cwd / "loop").symlink_to("loop")
 
     assert ws.error(Read(), **arguments) == f"Error [{message}"
+    assert ws.read_files == set()
+
+
+def test_a_cancelled_read_stops_reading(ws: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The body of the thread ends when the call does, however long the file."""
+    ws.file("a", "x\n")
+    begun, ended = threading.Event(), threading.Event()
+
+    def endless(_file: object) -> Iterator[str]:
+        while True:
+            begun.set()
+            yield "x"
+
+    window = read._window  # noqa: SLF001  what runs on the thread
+
+    def noted(*arguments: Any) -> ToolResult:  # noqa: ANN401  as the function's
+        try:
+            return window(*arguments)
+        finally:
+            ended.set()
+
+    monkeypatch.setattr(read, "_lines", endless)
+    monkeypatch.setattr(read, "_window", noted)
+
+    async def scenario() -> None:
+        arguments = {"path": "a", "offset": 10**12}
+        task = asyncio.ensure_future(Read().run(arguments, ws.context()))
+        await asyncio.to_thread(begun.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(scenario())
+
+    assert ended.wait(5)
     assert ws.read_files == set()
 
 

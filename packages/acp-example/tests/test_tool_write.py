@@ -51,6 +51,15 @@ def test_write_goes_through_a_link_to_where_it_leads(ws: Workspace) -> None:
     assert (ws.cwd / "real").read_text() == "new"
 
 
+def test_a_diff_shows_nothing_of_a_file_that_was_too_large(ws: Workspace) -> None:
+    path = ws.file("big")
+    os.truncate(path, 16 * 1024 * 1024 + 1)
+
+    result = ws.run(Write(), path="big", content="small")
+
+    assert result.diffs == [Diff(path=str(path), old="", new="small")]
+
+
 def test_write_leaves_nothing_else_behind(ws: Workspace) -> None:
     ws.run(Write(), path="a", content="x")
 

@@ -1,6 +1,8 @@
 """The tool that shows a window of a text file, or a picture."""
 
+import asyncio
 import base64
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -64,13 +66,17 @@ class Read:
         size = check_file(path, shown).st_size
         with reported(shown), path.open("rb") as file:
             start = file.read(8192)
-            media = image_type(start)
-            if media is not None:
-                return _picture(shown, path=path, size=size, media=media, context=context)
-            if b"\0" in start:
-                raise ToolError("NOT_TEXT", f"{shown!r} is a binary file of {size} bytes")
-            file.seek(0)
-            result = _window(file, shown, arguments)
+        media = image_type(start)
+        if media is not None:
+            return _picture(shown, path=path, size=size, media=media, context=context)
+        if b"\0" in start:
+            raise ToolError("NOT_TEXT", f"{shown!r} is a binary file of {size} bytes")
+        stop = threading.Event()
+        try:
+            # On a thread, since a line far down a huge file takes its time.
+            result = await asyncio.to_thread(_window, path, shown, arguments, stop)
+        finally:
+            stop.set()
         context.read_files.add(path)
         return result
 
@@ -99,22 +105,25 @@ def _picture(shown: str, *, path: Path, size: int, media: str, context: ToolCont
     )
 
 
-def _window(file: BinaryIO, shown: str, given: Mapping[str, Any]) -> ToolResult:
+def _window(path: Path, shown: str, given: Mapping[str, Any], stop: threading.Event) -> ToolResult:
     """Render the lines that were asked for, until the budget is spent."""
     offset, limit = given.get("offset", 1), min(given.get("limit", _LINES), _LINES)
     rendered: list[str] = []
     spent = 0
     more = False
     number = 0
-    for number, line in enumerate(_lines(file), start=1):
-        if number < offset:
-            continue
-        text = f"{number:6}\t{line}"
-        spent += len(text.encode("utf-8", "replace")) + 1
-        more = len(rendered) == limit or (spent > _BYTES and bool(rendered))
-        if more:
-            break
-        rendered.append(text)
+    with reported(shown), path.open("rb") as file:
+        for number, line in enumerate(_lines(file), start=1):
+            if stop.is_set():
+                break
+            if number < offset:
+                continue
+            text = f"{number:6}\t{line}"
+            spent += len(text.encode("utf-8", "replace")) + 1
+            more = len(rendered) == limit or (spent > _BYTES and bool(rendered))
+            if more:
+                break
+            rendered.append(text)
     if not rendered and (number or offset > 1):
         raise ToolError(
             "VALIDATION_ERROR", f"offset {offset} lies past the end: {shown!r} has {number} lines"

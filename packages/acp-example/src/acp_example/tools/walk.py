@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -40,31 +41,28 @@ class Walk:
 
         Directories that hold no one's own work are left out, unless the walk starts in one.
         """
-        yield from self._below("")
-
-    def _below(self, folder: str) -> Iterator[str]:
-        for name, is_folder in self._entries(folder):
+        pending = self._entries("")
+        while pending:
+            path, is_folder = pending.pop()
             self._visited += 1
             if self.cancelled or self._visited > self.limit:
                 self.stopped = True
                 return
-            path = f"{folder}{name}"
             if is_folder:
-                yield from self._below(f"{path}/")
+                pending += self._entries(f"{path}/")
             else:
                 yield path
 
     def _entries(self, folder: str) -> list[tuple[str, bool]]:
-        """Return files and directories by name; what can't be read is as if it were not there."""
+        """Return what is in a directory, last name first.
+
+        What can't be read is as if it were not there.
+        """
         found: list[tuple[str, bool]] = []
-        try:
-            with os.scandir(self.root / folder) as entries:
-                for entry in entries:
-                    mode = entry.stat(follow_symlinks=False).st_mode
-                    if stat.S_ISREG(mode):
-                        found.append((entry.name, False))
-                    elif stat.S_ISDIR(mode) and entry.name not in SKIPPED:
-                        found.append((entry.name, True))
-        except OSError:
-            return sorted(found)
-        return sorted(found)
+        with suppress(OSError), os.scandir(self.root / folder) as entries:
+            for entry in entries:
+                mode = entry.stat(follow_symlinks=False).st_mode
+                is_folder = stat.S_ISDIR(mode) and entry.name not in SKIPPED
+                if is_folder or stat.S_ISREG(mode):
+                    found.append((f"{folder}{entry.name}", is_folder))
+        return sorted(found, reverse=True)

@@ -1,10 +1,11 @@
 """The tool that writes a whole file."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from acp_example.tools import Diff, ToolContext, ToolResult, ToolSpec
-from acp_example.tools.files import check_file, replace_file
+from acp_example.tools.files import TEXT_LIMIT, check_file, replace_file
 from acp_example.tools.schema import name, object_of, string, text_of
 
 
@@ -47,16 +48,20 @@ class Write:
         content: str = arguments["content"]
         path = context.policy.resolve(arguments["path"], access="write")
         shown = context.policy.display(path)
-        old = None
-        if path.exists():
-            check_file(path, shown)
-            old = path.read_bytes().decode("utf-8", "replace")
+        there = path.exists()
+        old = _shown_before(path, shown) if there else None
         replace_file(path, content, shown)
         context.read_files.add(path)
         size = len(content.encode())
-        done = "Created" if old is None else "Replaced"
         return ToolResult(
-            text=f"{done} {shown} ({size} bytes)",
+            text=f"{'Replaced' if there else 'Created'} {shown} ({size} bytes)",
             diffs=[Diff(path=str(path), old=old, new=content)],
             details={"path": shown, "bytes": size},
         )
+
+
+def _shown_before(path: Path, shown: str) -> str:
+    """Return what a diff shows of the file that is about to be replaced."""
+    if check_file(path, shown).st_size > TEXT_LIMIT:
+        return ""
+    return path.read_bytes().decode("utf-8", "replace")
