@@ -328,12 +328,12 @@ def misbehave(agent: Agent, session: str) -> None:  # noqa: C901  a list of faul
         agent.update(session, {"sessionUpdate": "agent_message_chunk", "content": content})
     if "stderr-flood" in WORDS:
         os.write(2, b"e" * 3_000_000)
-    if "hang" in WORDS:
-        threading.Event().wait()
     if "grandchild" in WORDS:
         subprocess.Popen(["sleep", "60"])  # noqa: S607
     if "escaped" in WORDS:
         subprocess.Popen(["sleep", "61"], start_new_session=True)  # noqa: S607
+    if "hang" in WORDS:
+        threading.Event().wait()
     if "close-stdout" in WORDS:
         os.close(1)
         threading.Event().wait()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from snapshot_harness.leftovers import kill_escaped, kill_group
+from snapshot_harness.leftovers import kill_escaped, kill_group, own_children
 
 SLEEP = "/bin/sleep"
 
@@ -70,3 +70,20 @@ def test_without_proc_the_group_is_listed_by_ps(monkeypatch: pytest.MonkeyPatch)
 
     assert [found.pid for found in kill_group(process.pid, grace_s=0)] == [process.pid]
     process.wait()
+
+
+@pytest.mark.parametrize("platform", [sys.platform, "darwin"])
+def test_own_children_are_those_that_an_interrupt_reaches(
+    monkeypatch: pytest.MonkeyPatch, platform: str
+) -> None:
+    monkeypatch.setattr(sys, "platform", platform)
+    near = subprocess.Popen([SLEEP, "600"])  # noqa: S603  a constant
+    far = sleeper()
+
+    found = own_children()
+
+    assert near.pid in found
+    assert far.pid not in found
+    for process in (near, far):
+        process.kill()
+        process.wait()

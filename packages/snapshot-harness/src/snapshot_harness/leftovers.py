@@ -77,31 +77,51 @@ def _carries(entry: str, mark: bytes) -> bool:
         return mark in file.read().split(b"\0")
 
 
+def own_children() -> list[int]:
+    """Return this process's children in its own group: those that Ctrl-C reaches with it."""
+    own, group = os.getpid(), os.getpgrp()
+    return [one.pid for one in _processes() if (one.parent, one.group) == (own, group)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Process:
+    pid: int
+    parent: int
+    group: int
+    is_zombie: bool
+
+
 def _members(group: int) -> Iterator[Leftover]:
     """Yield the processes of a group that still run; a zombie only waits to be forgotten."""
-    pairs = _linux_groups() if sys.platform.startswith("linux") else _ps_groups()
-    for pid, pgid, is_zombie in pairs:
-        if pgid == group and not is_zombie:
-            yield Leftover(pid, _command(pid))
+    for one in _processes():
+        if one.group == group and not one.is_zombie:
+            yield Leftover(one.pid, _command(one.pid))
 
 
-def _linux_groups() -> Iterator[tuple[int, int, bool]]:
+def _processes() -> Iterator[_Process]:
+    return _linux_processes() if sys.platform.startswith("linux") else _ps_processes()
+
+
+def _linux_processes() -> Iterator[_Process]:
     for name in os.listdir(_PROC):  # noqa: PTH208  names are enough
         if name.isdecimal():
             with contextlib.suppress(OSError):
                 stat = (_PROC / name / "stat").read_text("utf-8", "replace")
                 # The name in parentheses may hold anything.
-                state, _, pgid = stat.rpartition(")")[2].split()[:3]
-                yield int(name), int(pgid), state == "Z"
+                state, parent, group = stat.rpartition(")")[2].split()[:3]
+                yield _Process(int(name), int(parent), int(group), state == "Z")
 
 
-def _ps_groups() -> Iterator[tuple[int, int, bool]]:
+def _ps_processes() -> Iterator[_Process]:
     listing = subprocess.run(
-        ["/bin/ps", "-A", "-o", "pid=,pgid=,stat="], capture_output=True, check=False, text=True
+        ["/bin/ps", "-A", "-o", "pid=,ppid=,pgid=,stat="],
+        capture_output=True,
+        check=False,
+        text=True,
     )
     for line in listing.stdout.splitlines():
-        pid, pgid, state = line.split()[:3]
-        yield int(pid), int(pgid), state.startswith("Z")
+        pid, parent, group, state = line.split()[:4]
+        yield _Process(int(pid), int(parent), int(group), state.startswith("Z"))
 
 
 def _command(pid: int) -> str:

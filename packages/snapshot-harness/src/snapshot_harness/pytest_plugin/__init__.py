@@ -62,16 +62,14 @@ def pytest_configure(config: pytest.Config) -> None:
             "  hint: --snapshot-on-ci allows it, on purpose and in plain sight"
         )
     is_worker = hasattr(config, "workerinput")
-    plugin = Worker if is_worker else Controller
-    config.pluginmanager.register(plugin(config), "snapshot-run")
-    if threading.current_thread() is not threading.main_thread():
-        return
-    # SIGTERM ends pytest as Ctrl-C does. xdist's workers ignore that, and ours must not: they
-    # have five seconds to end their agents.
-    numbers = [signal.SIGTERM, *([signal.SIGINT] if is_worker else [])]
-    config.stash[_HANDLERS] = {
-        number: signal.signal(number, signal.default_int_handler) for number in numbers
-    }
+    plugin = Worker(config) if is_worker else Controller(config)
+    config.pluginmanager.register(plugin, "snapshot-run")
+    if threading.current_thread() is threading.main_thread():
+        # xdist's workers ignore Ctrl-C, and ours must not: they have agents to end.
+        numbers = [signal.SIGTERM, *([signal.SIGINT] if is_worker else [])]
+        config.stash[_HANDLERS] = {
+            number: signal.signal(number, plugin.interrupt) for number in numbers
+        }
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

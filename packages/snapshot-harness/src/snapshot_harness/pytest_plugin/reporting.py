@@ -1,8 +1,11 @@
 """What a run tells: reports with facts attached, headers judged at the end, a summary."""
 
+import contextlib
 import os
+import signal
 import time
 from collections.abc import Generator
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,6 +23,10 @@ class Worker:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._sender: HeaderSender | None = None
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        """End the run as Ctrl-C does."""
+        signal.default_int_handler(number, frame)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -45,6 +52,15 @@ class Controller(Worker):
         self._desk: HeaderDesk | None = None
         self._told = RunReport(config.getoption("snapshot_mode"))
         self._started = time.monotonic()
+
+    def interrupt(self, number: int, frame: FrameType | None) -> None:
+        """End the run as Ctrl-C does, which reaches the workers too."""
+        from snapshot_harness.leftovers import own_children  # noqa: PLC0415
+
+        for pid in own_children():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGINT)
+        super().interrupt(number, frame)
 
     def pytest_report_header(self, config: pytest.Config) -> list[str]:
         """Count what is not collected here, lest it be forgotten."""
