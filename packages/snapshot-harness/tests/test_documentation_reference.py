@@ -1,62 +1,30 @@
-"""The reference says what the code says: keys, operations, options, variables, texts."""
+"""The reference says what the code says: keys, operations, variables, facts; its examples hold."""
 
-import ast
-import dataclasses
 import json
 import re
-import subprocess
-import sys
-from collections.abc import Iterable, Iterator
-from functools import cache
+import tomllib
 from pathlib import Path
 from types import FunctionType
 from typing import get_args
 
 import pydantic
 import pytest
-from documentation import DOCS, ROOT
+from documentation import ROOT
+from reference_tables import REFERENCE, code, examples, first_column, table
 
-from llm_replay import VERDICT_SCHEMA, rounds
+from llm_replay import VERDICT_SCHEMA, derive_calls, parse_override, read_session_log, rounds
 from llm_replay.chunks import CHUNK_TYPES
+from llm_replay.config import parse_config
 from llm_replay.packing import PACKED
 from snapshot_harness import steps, suite
 from snapshot_harness.environment import PASSED_ON
 from snapshot_harness.modes import Mode
-from snapshot_harness.report import Report
-from snapshot_harness.run_report import RunReport
 
-REFERENCE = DOCS / "reference"
 SOURCES = [
     path
     for package in ("llm-replay", "snapshot-harness", "acp-example")
     for path in (ROOT / "packages" / package / "src").rglob("*.py")
 ]
-CODE = re.compile(r"`` ?(.+?) ?``|`([^`]+)`")
-
-
-def table(page: str, heading: str) -> list[list[str]]:
-    """Return the rows of all tables between a heading and the next one, without their heads."""
-    text = "\n" + (REFERENCE / page).read_text("utf-8")
-    _, found, rest = text.partition(f"\n{heading}\n")
-    assert found, f"{page} has no {heading!r}"
-    section = re.split(r"^#+ ", rest, maxsplit=1, flags=re.MULTILINE)[0]
-    rows: list[list[str]] = []
-    for line in section.splitlines():
-        if line.startswith("| ---"):
-            rows.pop()
-        elif line.startswith("|"):
-            rows.append([cell.strip() for cell in line.strip("|").split(" | ")])
-    return rows
-
-
-def code(cell: str) -> list[str]:
-    """Return what stands in a cell as code."""
-    return [match[1] or match[2] for match in CODE.finditer(cell)]
-
-
-def first_column(page: str, heading: str) -> list[str]:
-    """Return the names that a table explains."""
-    return [code(row[0])[0] for row in table(page, heading) if code(row[0])]
 
 
 def keys(model: type[pydantic.BaseModel]) -> list[str]:
@@ -210,125 +178,31 @@ def test_each_builder_of_the_scripted_model_is_explained() -> None:
     assert sorted(name.partition("(")[0] for name in told) == sorted(builders)
 
 
-def test_each_key_of_the_report_is_explained() -> None:
-    told = first_column("commands.md", "### The report")
-
-    assert told == [field.name for field in dataclasses.fields(Report)]
-
-
-def test_the_report_as_a_whole_is_explained(tmp_path: Path) -> None:
-    RunReport(mode="replay").write(tmp_path / "report.json")
-    page = (REFERENCE / "commands.md").read_text("utf-8").partition("### The report")[2]
-
-    assert code(page.split("\n\n")[1])[1:6] == list(
-        json.loads((tmp_path / "report.json").read_text())
-    )
+def test_examples_of_steps_are_taken() -> None:
+    for text in examples("operations.md", "json"):
+        example = json.loads(text)
+        pydantic.TypeAdapter(steps.Script).validate_python(
+            example if "steps" in example else {"steps": [example]}
+        )
 
 
-@cache
-def options_of(*command: str) -> set[str]:
-    """Return the long options that a command's help names."""
-    done = subprocess.run(  # noqa: S603  our own commands
-        [sys.executable, "-m", *command, "--help"], capture_output=True, text=True, check=True
-    )
-    return set(re.findall(r"^ +(?:-\w, )?(--[a-z][\w-]*)", done.stdout, re.MULTILINE)) - {"--help"}
+def test_examples_of_overrides_rules_and_configurations_are_taken() -> None:
+    (override,) = examples("scenario-files.md", "json")
+    (rules,) = examples("scenario-files.md", "toml")
+    (config,) = examples("replay-config.md", "toml")
+
+    assert set(parse_override(override, where="the example")) == {0}
+    assert suite.SuiteFile.model_validate({"command": ["x"], **tomllib.loads(rules)}).rule
+    assert parse_config(tomllib.loads(config)["plugin"][0]["config"]).providers
 
 
-def test_each_option_of_pytest_is_explained_and_no_other() -> None:
-    ours = {name for name in options_of("pytest") if name.startswith("--snapshot")}
+def test_examples_of_logs_are_read() -> None:
+    header, chunks, packed = examples("session-log.md", "json")
+    rows = [
+        json.dumps({"type": "assistant/chunk", "data": {"turn": 1, "step": 1, "chunk": chunk}})
+        for chunk in map(json.loads, chunks.splitlines())
+    ]
+    (call,) = derive_calls(read_session_log(header + "\n".join(rows)).events)
 
-    assert set(first_column("commands.md", "## pytest")[:5]) == ours
-
-
-def test_each_option_of_the_example_agent_is_explained() -> None:
-    told = {name for name in first_column("commands.md", "## acp-example") if name[:2] == "--"}
-
-    assert told == options_of("acp_example")
-
-
-@pytest.mark.parametrize(
-    ("module", "program", "command"),
-    [
-        ("snapshot_harness", "snapshot-harness", "init"),
-        ("snapshot_harness", "snapshot-harness", "new"),
-        ("snapshot_harness", "snapshot-harness", "review"),
-        ("snapshot_harness", "snapshot-harness", "schemas"),
-        ("llm_replay", "llm-replay", "show"),
-        ("llm_replay", "llm-replay", "check"),
-        ("llm_replay", "llm-replay", "pack"),
-    ],
-)
-def test_each_option_of_a_command_is_explained(module: str, program: str, command: str) -> None:
-    told = {
-        name
-        for name in first_column("commands.md", f"### {program} {command}")
-        if name.startswith("--")
-    }
-
-    assert told == options_of(module, command)
-
-
-def test_each_session_of_nox_is_explained() -> None:
-    defined = re.findall(r"^def (\w+)\(session", (ROOT / "noxfile.py").read_text(), re.MULTILINE)
-    told = first_column("commands.md", "## nox")
-
-    sessions = [name for name in defined if f"\ndef {name}(" in decorated()]
-    assert sorted(told) == sorted(sessions)
-
-
-def decorated() -> str:
-    """Return the noxfile's functions that are sessions."""
-    text = (ROOT / "noxfile.py").read_text("utf-8")
-    return "".join(re.findall(r"@nox\.session(?:\([^)]*\))?(\ndef \w+\()", text))
-
-
-def templates(paths: Iterable[Path]) -> Iterator[str]:
-    """Yield the texts of a source, `…` in place of what is filled in."""
-    for path in paths:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            text = template(node)
-            if text:
-                yield text
-
-
-def template(node: ast.AST | None) -> str:
-    """Return the text that an expression makes, if it is one."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if isinstance(node, ast.JoinedStr):
-        parts = [one.value if isinstance(one, ast.Constant) else "…" for one in node.values]
-        return "".join(str(part) for part in parts)
-    if isinstance(node, ast.BinOp):
-        return (template(node.left) or "…") + (template(node.right) or "…")
-    return ""
-
-
-def is_told(text: str, texts: Iterable[str]) -> bool:
-    """Tell whether the words of a documented text stand in one of the texts, in order."""
-    words = [part.strip() for part in text.split("…") if part.strip(" :;,()")]
-    pattern = re.compile(".*".join(map(re.escape, words)))
-    return any(pattern.search(one) for one in texts)
-
-
-def documented_errors() -> list[str]:
-    """Return every text of the page on errors."""
-    lines = (REFERENCE / "errors.md").read_text("utf-8").splitlines()
-    return [code(line)[0] for line in lines if line.startswith("| `")]
-
-
-def test_each_documented_error_is_one_that_can_come() -> None:
-    texts = [text.split("\n")[0] for text in templates(SOURCES)]
-
-    assert [text for text in documented_errors() if not is_told(text, texts)] == []
-
-
-def test_each_problem_of_a_guard_is_documented() -> None:
-    harness = ROOT / "packages/snapshot-harness/src/snapshot_harness"
-    found = set()
-    for path in harness.glob("guards*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.keyword) and node.arg == "what":
-                found.add(template(node.value))
-    documented = documented_errors()
-
-    assert {text for text in found if text and not is_told(text, documented)} == set()
+    assert call.entry is not None
+    assert len(read_session_log(header + packed).events) == 6
