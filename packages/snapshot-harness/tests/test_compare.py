@@ -1,4 +1,6 @@
+import json
 import time
+import uuid
 from dataclasses import replace
 from typing import Any
 
@@ -439,6 +441,18 @@ def test_ten_thousand_differing_lines_are_compared_in_seconds() -> None:
     assert (causes[0].line, causes[0].expected, causes[0].actual) == (2, '"left 0"', '"right 0"')
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_ten_thousand_lines_too_many_are_one_cause(*, turned: bool) -> None:
+    many = of([event("x", {"turn": 1, "v": f"{n}"}) for n in range(10_000)])
+    sides = (many, of([])) if turned else (of([]), many)
+    started = time.process_time()
+
+    cause = only(compare(*sides))
+
+    assert time.process_time() - started < 10
+    assert cause.folded == 9_999
+
+
 @pytest.mark.parametrize("repeats", [(3, 7), (1, 2)])
 def test_ten_thousand_lines_that_repeat_are_compared_in_seconds(repeats: tuple[int, int]) -> None:
     sides = [
@@ -557,6 +571,20 @@ def test_exactly_equal_logs_are_equal(left: list[Any], right: list[Any]) -> None
 
     assert compare(sides[0], sides[0]) == []
     assert (compare(*sides) == []) == (fingerprint(left) == fingerprint(right))
+
+
+def test_runs_that_differ_in_their_ids_alone_are_equal() -> None:
+    events = [user("a", MESSAGE), user("b", OTHER), result(f"{SESSION} {OTHER} {MESSAGE}")]
+    frames = [answered(0, sessionId=SESSION), said(f"of {MESSAGE}"), said(f"and {OTHER}", CHILD)]
+    text = json.dumps([events, frames])
+    for name in (SESSION, MESSAGE, OTHER, CHILD):
+        text = text.replace(name, str(uuid.uuid4()))
+    new_events, new_frames = json.loads(text)
+    session = new_frames[0]["result"]["sessionId"]
+
+    other = run([log(new_events, id=session)], new_frames)
+
+    assert compare(run([log(events)], frames), other) == []
 
 
 @given(data=st.data())

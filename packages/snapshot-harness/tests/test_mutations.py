@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -318,7 +319,25 @@ def test_a_change_of_the_fixture_is_caught(suite: Suite, tmp_path: Path, name: s
     assert line.replace(f"{tmp_path}/", "") == expected
 
 
+def persisted(directory: Path) -> None:
+    """Turn the logs into what an agent elsewhere persisted: ids, times, places, no tokens."""
+    ids: dict[str, str] = {}
+
+    def named(match: re.Match[str]) -> str:
+        return ids.setdefault(match[0], str(uuid.uuid4()))
+
+    for file in (LOG, CHILD):
+        text = re.sub(r"\{\{(?:session|message):\d+\}\}", named, (directory / file).read_text())
+        first, *rest = map(json.loads, text.replace("{{cwd}}", "/home/someone/here").splitlines())
+        first = {key: value for key, value in first.items() if key != "tokens"}
+        records = [first | {"createdAt": 1700000000000 + len(file)}]
+        for seq, one in enumerate(rest):
+            records.append({"type": one["type"], "seq": seq, "time": 1700000000000 + seq} | one)
+        (directory / file).write_text("".join(json.dumps(one) + "\n" for one in records))
+
+
 SAME: dict[str, Edit] = {
+    "logs as they were persisted elsewhere": persisted,
     "keys in another order": lines(OUT, lambda those: [reordered_keys(line) for line in those]),
     "spaces in a line": edits(OUT, '"result":', '"result" : '),
     "other numbers for the same ids": edits(LOG, "{{message:", "{{message:1", count=99),
@@ -336,3 +355,14 @@ def test_what_says_the_same_otherwise_still_passes(suite: Suite, tmp_path: Path,
     copied = Suite(tmp_path / "suite" / "suite.toml", suite.file)
 
     assert first_line(copied, Scenario(copied.directory / "one")) == "passed"
+
+
+def test_refresh_turns_persisted_logs_into_the_committed_ones(suite: Suite, tmp_path: Path) -> None:
+    shutil.copytree(suite.directory, tmp_path / "suite")
+    one = tmp_path / "suite" / "one"
+    persisted(one)
+
+    refreshed(Suite(tmp_path / "suite" / "suite.toml", suite.file), Scenario(one))
+
+    for file in (LOG, CHILD, OUT):
+        assert (one / file).read_bytes() == (suite.directory / "one" / file).read_bytes()

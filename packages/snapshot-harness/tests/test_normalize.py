@@ -142,13 +142,30 @@ def test_a_short_id_is_recognized_only_where_the_key_says_so() -> None:
 
 
 def test_a_long_id_is_recognized_inside_other_texts_as_a_word() -> None:
-    value = {"sessionId": "ses_abcdef", "text": "in ses_abcdef, not xses_abcdef"}
+    value = {"sessionId": "ses_abcde1", "text": "in ses_abcde1, not xses_abcde1"}
 
-    assert data(value)["text"] == "in {{session:2}}, not xses_abcdef"
+    assert data(value)["text"] == "in {{session:2}}, not xses_abcde1"
+
+
+@pytest.mark.parametrize("word", ["assistant", "read_file", "TERMINAL", "1234567"])
+def test_an_id_that_may_be_a_word_is_one_only_where_the_key_says_so(word: str) -> None:
+    value = {"sessionId": word, "role": word, "text": f"{word} is a word", "list": [word]}
+
+    assert data(value) == value | {"sessionId": "{{session:2}}"}
+
+
+@pytest.mark.parametrize("name", ["12345678", "abcdefgh1", "AbCdEfGh", "abcdefghijklmnopqrst"])
+def test_an_id_that_is_no_word_is_recognized_anywhere(name: str) -> None:
+    assert data({"sessionId": name, "text": f"in {name}."})["text"] == "in {{session:2}}."
+
+
+@pytest.mark.parametrize("key", ["type", "role", "method", "sessionUpdate", "jsonrpc"])
+def test_the_words_of_the_formats_are_no_ids(key: str) -> None:
+    assert data({"sessionId": OTHER, key: OTHER}) == {"sessionId": "{{session:2}}", key: OTHER}
 
 
 def test_of_two_ids_the_longer_is_recognized_first() -> None:
-    value = {"sessionId": "ses-abcdef", "messageId": "ses-abcdef-more", "t": "ses-abcdef-more"}
+    value = {"sessionId": "ses-abcde1", "messageId": "ses-abcde1-more", "t": "ses-abcde1-more"}
 
     assert data(value)["t"] == "{{message:1}}"
 
@@ -413,6 +430,29 @@ def test_a_literal_log_from_elsewhere_equals_a_run_here() -> None:
     assert foreign_roots([literal]) == [there]
     assert compare(expected, run([live], foreign=foreign_roots([literal]))) == []
     assert expected.logs[0].events[-1]["data"] == {"text": "{{cwd}}/a.py\n"}
+
+
+def test_tokens_of_a_transcript_beside_literal_logs_are_those_that_the_logs_get() -> None:
+    logs = [log([event("user/message", message(MESSAGE))]), log([], id=CHILD)]
+    frames = [said("{{message:1}} {{uuid:4}} {{uuid:9}} {{uuid:4}}", "{{session:2}}")]
+
+    done = normalize_fixture(logs, frames, rules=RULES)
+
+    params = done.transcript[0]["params"]
+    assert params["sessionId"] == done.logs[1].header["id"] == "{{session:2}}"
+    text = params["update"]["content"]["text"]
+    assert text == "{{message:1}} {{uuid:1}} {{uuid:2}} {{uuid:1}}"
+
+
+def test_tokens_of_a_transcript_beside_normalized_logs_are_numbered_with_them() -> None:
+    logs = [log([], id="{{session:5}}", tokens=1)]
+
+    done = normalize_fixture(
+        logs, [said("a", "{{session:5}}"), said("b", "{{session:1}}")], rules=RULES
+    )
+
+    names = [one["params"]["sessionId"] for one in done.transcript]
+    assert names == ["{{session:1}}", "{{session:2}}"]
 
 
 @pytest.mark.parametrize("cwd", ["{{cwd}}", "relative", "/", None])

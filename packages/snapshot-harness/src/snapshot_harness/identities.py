@@ -14,8 +14,8 @@ CONTRACT_CALL = re.compile(r"(?:\d+(?:/\d+\.\d+\.\d+(?:\.\d+)?)*:)?\d+\.\d+\.\d+
 _SESSION_KEYS = frozenset({"sessionId", "parentSession"})
 _OTHER_KEYS = frozenset({"retryId", "terminalId"})
 _CALL_KEYS = frozenset({"toolCallId", "parentToolCallId"})
-_DISTINCTIVE = 8
-"""An id at least this long is also recognized inside other strings."""
+_WORD = re.compile(r"[a-z_-]{1,19}|[A-Z_-]{1,19}|.{1,7}", re.DOTALL)
+"""What may be an ordinary word: an id like that is one only where a key says so."""
 
 
 class Identities:
@@ -63,7 +63,7 @@ class Identities:
         words = [
             word
             for word in self._kinds
-            if len(word) >= _DISTINCTIVE and not re.fullmatch(UUID, word)
+            if not _WORD.fullmatch(word) and not re.fullmatch(UUID, word)
         ]
         words.sort(key=lambda word: (-len(word), word))
         known = [rf"(?<![0-9A-Za-z]){re.escape(word)}(?![0-9A-Za-z])" for word in words]
@@ -98,6 +98,15 @@ class Names:
         self._merged = identity == "merged"
         self._tokens: dict[str, str] = {}
         self._counts: dict[str, int] = {}
+        self._adopted: frozenset[str] = frozenset()
+
+    def adopt(self) -> None:
+        """Take tokens from now on as the names that were given so far.
+
+        Beside literal logs there may be a transcript that was normalized: first
+        sight gave these logs' ids the same numbers then as it does now.
+        """
+        self._adopted = frozenset(self._tokens.values())
 
     def in_text(self, text: str) -> str:
         """Return `text` with every id in it as its token."""
@@ -106,11 +115,13 @@ class Names:
     def whole(self, key: str, value: str) -> str | None:
         """Return the token of a value that is an id as a whole.
 
-        A short one is an id only where the key says so.
+        What may be a word is an id only where the key says so.
         """
         kind = self._identities.kind(value)
-        named = len(value) >= _DISTINCTIVE or key == "parentSession" or key[-2:] in {"id", "Id"}
-        return self._name(kind, value) if kind is not None and named else None
+        if kind is None:
+            return None
+        named = key == "parentSession" or key[-2:] in {"id", "Id"}
+        return self._name(kind, value) if named or not _WORD.fullmatch(value) else None
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return where ids stand in a text."""
@@ -119,7 +130,7 @@ class Names:
     def _match(self, match: re.Match[str]) -> str:
         found = match[0]
         if match[1] is not None:
-            return self._name(match[1], found)
+            return found if found in self._adopted else self._name(match[1], found)
         if self._identities.is_chosen(found):
             return found
         return self._name(self._identities.kind(found) or "uuid", found)

@@ -32,6 +32,8 @@ _TIMES = frozenset(
     {"createdAt", "endedAt", "startedAt", "time", "timestamp", "updatedAt", "durationMs"}
 )
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
+_NAMES = frozenset({"jsonrpc", "method", "role", "sessionUpdate", "type"})
+"""What the formats themselves say: never an id, a directory or a time."""
 _PAYLOADS = frozenset({"rawInput", "arguments", "inputSchema", "schema"})
 """What a model or a tool's author wrote: a `time` in there is theirs."""
 
@@ -143,6 +145,8 @@ class _Normalizer:
         normalized = [
             self._log(place, log, rows[place], outputs[place]) for place, log in enumerate(logs)
         ]
+        if self._roots is None and not all(log.header.tokens for log in logs):
+            self._names.adopt()
         frames = [self._value(frame, key="", times=True) for frame in frames]
         if self._rules.coalesce_chunks:
             frames = coalesce(frames)
@@ -248,6 +252,8 @@ class _Normalizer:
         return value
 
     def _text(self, text: str, *, key: str, times: bool) -> str:
+        if key in _NAMES:
+            return text
         if times and key in _TIMES and _ISO_TIME.fullmatch(text):
             return "0"
         whole = self._names.whole(key, text)

@@ -106,7 +106,12 @@ class Records:
         self._events_back = {right - 1: left - 1 for left, right in pairs}
         found = [((k, 0), self._missing(k, moved.get(k))) for k in missing if k not in self._there]
         gone = {*self._back, *moved.values()}
-        found += [((self._behind(k), -1), self._unexpected(k)) for k in extra if k not in gone]
+        beside = self._neighbours() if extra else []
+        found += [
+            ((beside[k][1], -1), self._unexpected(k, after=beside[k][0]))
+            for k in extra
+            if k not in gone
+        ]
         found += self._paired(pairs)
         return [cause for _, cause in sorted(found, key=lambda item: item[0])]
 
@@ -145,17 +150,19 @@ class Records:
             found += self._alike(lefts[a + 1 : c], rights[b + 1 : d], level=level + 1)
         return found
 
-    def _before(self, place: int) -> int:
-        """Return the record of the fixture that an unexpected one came after."""
-        while place > 0 and place not in self._back:
-            place -= 1
-        return self._back.get(place, -1)
-
-    def _behind(self, place: int) -> int:
-        """Return the record of the fixture that an unexpected one came before."""
-        while place < len(self._right) and place not in self._back:
-            place += 1
-        return self._back.get(place, len(self._left))
+    def _neighbours(self) -> list[Pair]:
+        """Return, for each actual record, the committed ones that it came after and before."""
+        after: list[int] = []
+        last = -1
+        for place in range(len(self._right)):
+            last = self._back.get(place, last)
+            after.append(last)
+        before: list[int] = []
+        following = len(self._left)
+        for place in reversed(range(len(self._right))):
+            following = self._back.get(place, following)
+            before.append(following)
+        return list(zip(after, reversed(before), strict=True))
 
     def _missing(self, place: int, moved_to: int | None) -> Cause:
         record = self._expected[place]
@@ -179,15 +186,14 @@ class Records:
             records=(shown(record), ""),
         )
 
-    def _unexpected(self, place: int) -> Cause:
+    def _unexpected(self, place: int, *, after: int) -> Cause:
         at = self._places_r[place]
-        before = self._before(place)
-        where = "after this line" if before >= 0 else "at the beginning"
+        where = "after this line" if after >= 0 else "at the beginning"
         return self._make(
             session=at.session,
             turn=at.turn,
             step=at.step,
-            line=self._lines[before] if before >= 0 else None,
+            line=self._lines[after] if after >= 0 else None,
             path="",
             expected="nothing",
             actual=shown(self._actual[place]),
