@@ -1,5 +1,6 @@
 """The reference says what the code says: keys, operations, variables, facts; its examples hold."""
 
+import dataclasses
 import json
 import re
 import tomllib
@@ -16,6 +17,7 @@ from llm_replay import VERDICT_SCHEMA, derive_calls, parse_override, read_sessio
 from llm_replay.chunks import CHUNK_TYPES
 from llm_replay.config import parse_config
 from llm_replay.packing import PACKED
+from llm_replay.tokens import Roots
 from snapshot_harness import steps, suite
 from snapshot_harness.environment import PASSED_ON
 from snapshot_harness.modes import Mode
@@ -125,6 +127,12 @@ def test_each_mode_is_explained() -> None:
 def test_chunks_and_packed_rows_are_explained() -> None:
     assert first_column("session-log.md", "## Chunks")[: len(CHUNK_TYPES)] == list(CHUNK_TYPES)
     assert set(first_column("session-log.md", "## Packed rows")) == set(PACKED)
+
+
+def test_each_token_that_is_served_is_explained() -> None:
+    told = {name for row in table("contract.md", "## 4. The fixture") for name in code(row[0])}
+
+    assert {"{{lit}}", *(f"{{{{{one.name}}}}}" for one in dataclasses.fields(Roots))} <= told
 
 
 def test_each_fact_of_the_verdict_is_explained_with_its_keys() -> None:
