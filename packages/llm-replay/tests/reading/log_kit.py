@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from hypothesis import strategies as st
 
@@ -11,6 +11,12 @@ Json = dict[str, Any]
 
 HEADER: Json = {"type": "session", "version": 1, "id": "s1", "createdAt": 5}
 FINISH: Json = {"type": "finish", "reason": {"kind": "stop"}}
+
+
+class Told(Protocol):
+    """Run `llm-replay`, and return what it tells on both streams."""
+
+    def __call__(self, *argv: str, status: int = 0) -> str: ...
 
 
 def text(piece: str, *, index: int = 0) -> Json:
