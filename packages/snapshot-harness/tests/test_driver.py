@@ -421,6 +421,17 @@ def test_an_update_counts_since_the_last_prompt() -> None:
     assert player.done
 
 
+def test_any_frame_may_be_awaited() -> None:
+    asked = {"op": "waitForUpdate", "frame": {"method": "session/request_permission"}}
+    player = after_start({"op": "promptAndCancel", "text": "Hi", "wait": asked, "hanging": 0})
+    player.update(sessionUpdate="plan")
+    assert player.last["method"] == "session/prompt"
+
+    player.tell(id=1, method="session/request_permission", params={})
+
+    assert player.last["method"] == "session/cancel"
+
+
 def test_an_update_before_its_session_is_known_counts_too() -> None:
     player = Play(NEW, {"op": "waitForUpdate", "update": {"sessionUpdate": "plan"}})
 
@@ -534,6 +545,10 @@ def test_other_events_of_a_running_batch_may_be_awaited(wait: dict[str, Any]) ->
         (
             {"op": "waitForEvent", "type": "t", "where": {"a": 1}},
             "waited for an event 't' with {'a': 1}; the log holds 1 events",
+        ),
+        (
+            {"op": "waitForUpdate", "frame": {"a": 1}},
+            "waited for a frame that holds {'a': 1}; 3 came since the prompt",
         ),
         (
             {"op": "waitForUpdate", "update": {"a": 1}},

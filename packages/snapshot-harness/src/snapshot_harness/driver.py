@@ -130,6 +130,8 @@ class Session:
     id: str
     updates: list[dict[str, Any]]
     """The updates since the last prompt, or since its creation."""
+    since: int = 0
+    """The place in the transcript where the last prompt was sent."""
     prompt: int | None = None
     """The id of the prompt request in flight."""
     cancelling: bool = False

@@ -246,6 +246,7 @@ def _prompt(
 ) -> Generator[Move, None, int]:
     """Send a prompt, and return its request's id."""
     session.updates.clear()
+    session.since = len(driver.transcript)
     params = {"sessionId": session.id, "prompt": fill(driver, content)}
     session.prompt = driver.asked + 1
     yield from driver.ask("session/prompt", params)

@@ -71,11 +71,19 @@ class WaitForSubagentTurnEnd(Wait):
 
 
 class WaitForUpdate(Wait):
-    """Wait for a `session/update` since the session's last prompt."""
+    """Wait for a `session/update`, or another frame, since the session's last prompt."""
 
     op: Literal["waitForUpdate"] = "waitForUpdate"
-    update: dict[str, Any] = pydantic.Field(min_length=1)
+    update: dict[str, Any] = pydantic.Field(default={})
     """What the update holds, at least: objects match by the keys named here."""
+    frame: dict[str, Any] = pydantic.Field(default={})
+    """Instead of `update`: what any frame of the agent holds, at least."""
+
+    @pydantic.model_validator(mode="after")
+    def _one_of_both(self) -> "WaitForUpdate":
+        if bool(self.update) == bool(self.frame):
+            raise ValueError("it waits for either an `update` or a `frame`")
+        return self
 
 
 class WaitForEvent(Wait):

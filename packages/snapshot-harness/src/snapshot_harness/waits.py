@@ -28,6 +28,14 @@ def wait_for(step: steps.Wait, driver: Driver, session: Session | None) -> Moves
         return
     if session is None:
         raise RefusedError("it comes before newSession", "make a session first")
+    if isinstance(step, steps.WaitForUpdate) and step.frame:
+        yield Until(
+            lambda: any(matches(one, step.frame) for one in driver.transcript[session.since :]),
+            f"a frame that holds {step.frame!r}",
+            lambda: f"{len(driver.transcript) - session.since} came since the prompt",
+            timeout_s,
+        )
+        return
     if isinstance(step, steps.WaitForUpdate):
         yield Until(
             lambda: any(matches(update, step.update) for update in session.updates),

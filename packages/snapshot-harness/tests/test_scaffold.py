@@ -1,0 +1,137 @@
+"""`new` and `init`, as one types them."""
+
+import os
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from kit import FAKE_AGENT, make_suite, refresh, replay
+
+from snapshot_harness.__main__ import main
+from snapshot_harness.suite import Scenario, Suite, read_suite
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def suite(here: Path) -> Suite:
+    return make_suite(here / "scenarios")
+
+
+def test_a_suite_is_made_for_an_agent_and_passes_at_once(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent = here / "agent.py"
+    agent.write_text(FAKE_AGENT.read_text())
+
+    assert main(["init", "--", "python3", "agent.py", "--flag"]) == 0
+
+    suite = read_suite(here / "scenarios" / "suite.toml")
+    assert suite.file.command == ["{python}", "{suite}/../agent.py", "--flag"]
+    assert [one.name for one in suite.scenarios] == ["handshake"]
+    assert replay(suite, suite.scenarios[0]).outcome == "passed"
+    assert ".snapshot/" in (here / "scenarios" / ".gitignore").read_text()
+    assert capsys.readouterr().out.splitlines() == [
+        "wrote scenarios: your agent shakes hands and makes a session, and does so again in replay",
+        "next: snapshot-harness new NAME --suite scenarios",
+    ]
+
+
+def test_an_agent_that_makes_no_session_gets_its_handshake_alone(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    frame = json.loads(line)\n"
+        "    kind = 'result' if frame['method'] == 'initialize' else 'error'\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': frame['id'], kind: {}}), flush=True)\n"
+    )
+
+    assert main(["init", "--directory", "s", "--", sys.executable, "-c", agent]) == 0
+
+    assert "newSession" not in (here / "s" / "handshake" / "input.json").read_text()
+    assert "your agent shakes hands, and" in capsys.readouterr().out
+
+
+def test_an_agent_that_does_not_shake_hands_is_told_why(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["init", "--", "/no/such/agent"]) == 1
+
+    told = capsys.readouterr()
+    assert "the agent did not start: No such file or directory: '/no/such/agent'" in told.err
+    assert "correct what is said above, then: pytest scenarios" in told.err
+    assert (here / "scenarios" / "suite.toml").is_file()
+
+
+def test_a_suite_is_never_overwritten(suite: Suite, capsys: pytest.CaptureFixture[str]) -> None:
+    before = suite.path.read_text()
+
+    assert main(["init", "--", "agent"]) == 2
+
+    assert capsys.readouterr().err == ("snapshot-harness: scenarios/suite.toml is there already\n")
+    assert suite.path.read_text() == before
+
+
+def test_an_authored_scenario_works_after_one_refresh(
+    suite: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new", "first", "--authored", "--why", 'It "answers".']) == 0
+
+    scenario = Scenario(suite.directory / "first")
+    assert refresh(suite, scenario).outcome == "passed"
+    assert replay(suite, scenario).outcome == "passed"
+    assert scenario.file.why == 'It "answers".'
+    assert scenario.file.pins_header
+    assert capsys.readouterr().out == (
+        "wrote scenarios/first; next: pytest scenarios --snapshot-mode=refresh -k first\n"
+    )
+
+
+def test_a_scenario_to_be_recorded_is_its_two_files(
+    suite: Suite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["new", "first", "--authored"])
+    capsys.readouterr()
+
+    assert main(["new", "second", "--suite", "scenarios/suite.toml", "--prompt", "Why?"]) == 0
+
+    directory = suite.directory / "second"
+    assert sorted(path.name for path in directory.iterdir()) == ["input.json", "scenario.toml"]
+    table = tomllib.loads((directory / "scenario.toml").read_text())
+    assert table["origin"] == "recorded"
+    assert "'Why?'" in table["why"]
+    assert "pins_header" not in table
+    assert "--snapshot-mode=record --snapshot-record=second" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "what"),
+    [
+        ("First", "'First' is no name: lower-case letters, digits and dashes"),
+        ("taken", "scenarios/taken is there already"),
+    ],
+)
+def test_a_name_must_be_one_and_free(
+    suite: Suite, capsys: pytest.CaptureFixture[str], name: str, what: str
+) -> None:
+    (suite.directory / "taken").mkdir()
+
+    assert main(["new", name]) == 2
+
+    assert what in capsys.readouterr().err
+
+
+def test_without_a_suite_there_is_no_scenario(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["new", "first"]) == 2
+
+    assert "scenarios/suite.toml: the file is missing" in capsys.readouterr().err
+    assert os.listdir(here) == []  # noqa: PTH208  names are enough
