@@ -40,6 +40,8 @@ class LogTable(_Table):
     compression: Literal["none", "zstd"] = "zstd"
     sessions_root: str | None = None
     spill_root: str | None = None
+    verify: bool = False
+    """Whether each log is read back when its session is let go of, and must tell the same."""
 
 
 class PluginTable(_Table):

@@ -43,6 +43,17 @@ class ModelError(AcpExampleError):
         super().__init__(f"{code}: {message}")
 
 
+class LogMismatchError(AcpExampleError):
+    """A session's log does not tell what happened in the session."""
+
+    def __init__(self, *, path: str) -> None:
+        self.path = path
+        super().__init__(
+            f"{path}: the log tells another history than the session had\n"
+            "  hint: this is a fault of the agent; keep the log and report it"
+        )
+
+
 class ToolError(AcpExampleError):
     """A tool refused or failed in a way that the model can recover from."""
 

@@ -8,8 +8,10 @@ from pathlib import Path
 
 from acp_example.clock import Clock, SystemClock
 from acp_example.composition import Composition
+from acp_example.exceptions import LogMismatchError
 from acp_example.prompt import system_prompt
 from acp_example.retry import retry_delay_ms
+from acp_example.session import Conversation
 from acp_example.spill import SpillRoot
 from acp_example.store import Store
 from llm_replay.chunks import Failure
@@ -31,6 +33,25 @@ class Host:
     clock: Clock = field(default_factory=SystemClock)
     new_id: Callable[[], str] = _uuid
     chance: Callable[[], float] = random.random
+
+    def verify(self, lineage: str, conversation: Conversation) -> None:
+        """Read a session's log back, where that is asked for: it must tell what happened.
+
+        Raises:
+            LogMismatchError: It tells something else.
+        """
+        if not self.composition.log.verify:
+            return
+        found = next(log for log in self.store.all() if log.header["lineage"] == lineage)
+        log = self.store.read(found)
+        rebuilt = Conversation(
+            now=self.clock.now_ms,
+            new_id=self.new_id,
+            events=log.events,
+            seed_length=log.header.seed_length,
+        )
+        if rebuilt.events != conversation.events or rebuilt.messages != conversation.messages:
+            raise LogMismatchError(path=str(found.path))
 
     @property
     def shared_roots(self) -> list[Path]:

@@ -4,6 +4,7 @@ import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ class Session:
     reasoning_effort: str | None = None
     frames: FrameNames = field(default_factory=FrameNames)
     resumed: bool = False
+    broken: bool = False
+    """Whether its log could not be written; only what is on disk counts, so load it again."""
     grants: Grants = field(default_factory=Grants)
     read_files: set[Path] = field(default_factory=set)
     _runner: Runner | None = None
@@ -79,21 +82,37 @@ class Session:
             "content": list(content),
             "source": {"kind": "user"},
         }
-        turn = Turn(self.conversation, self.settings(), self.frames)
-        self._runner = Runner(turn, self._world())
+        settings = self.settings()
+        turn = Turn(self.conversation, settings, self.frames)
+        self._runner = Runner(turn, self._world(settings))
         self._idle.clear()
         try:
-            return await self._runner.run(message)
+            outcome = await self._runner.run(message)
+            self.writer.flush()
+        except OSError:
+            # What is in memory and what is on disk differ from now on.
+            self.broken = True
+            raise
         finally:
             self._runner = None
             self._idle.set()
-            self.resumed = self.resumed and self.conversation.header is None
-            self.writer.flush()
+            self.resumed = False
+        return outcome
 
     def cancel(self, by: str = "user") -> None:
         """Cancel the turn under way; harmless where there is none."""
         if self._runner is not None:
             self._runner.cancel(by)
+
+    def close(self) -> None:
+        """Let go of the log.
+
+        Raises:
+            LogMismatchError: It was to be verified, and tells something else.
+        """
+        self.writer.close()
+        if not self.broken:
+            self.host.verify(self.lineage, self.conversation)
 
     async def idle(self) -> None:
         """Wait until no turn is under way."""
@@ -151,35 +170,32 @@ class Session:
         tools = self.host.composition.tools.all()
         return [tool for tool in tools if not (deepest and tool.spec.name == "task")]
 
-    def _world(self) -> World:
+    def _world(self, settings: Settings) -> World:
         return World(
             llm=self.host.composition.llm,
             clock=self.host.clock,
             client=self.client,
             write=self.writer.write,
-            context=self._context,
+            context=partial(self._context, settings.policy),
             permission_timeout_s=self.host.composition.agent.permission_timeout_s,
         )
 
-    def _context(self, call: CallInfo) -> ToolContext:
+    def _context(self, policy: Policy, call: CallInfo) -> ToolContext:
         return ToolContext(
             cwd=self.cwd,
             call=call,
-            policy=self._policy().paths,
+            policy=policy.paths,
             environment=self.host.environment,
             read_files=self.read_files,
             executor=self.host.composition.executor,
             spill=self.host.spill,
             images=self.takes_images,
-            delegate=self._delegate(),
+            delegate=self._delegate(policy.mode),
         )
 
-    def _delegate(self) -> Delegate | None:
+    def _delegate(self, mode: Mode) -> Delegate | None:
         from acp_example.subagents import delegate  # noqa: PLC0415  a subagent is a session too
-
-        async def hand_over(call: CallInfo, arguments: Mapping[str, Any]) -> Any:  # noqa: ANN401
-            return await delegate(self, call, arguments)
 
         if self.depth >= self.host.composition.agent.subagent_depth:
             return None
-        return hand_over
+        return partial(delegate, self, mode)

@@ -1,7 +1,7 @@
 """Doing what a turn asks for: the one place where streams, tools and waits really run."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,6 +30,9 @@ from acp_example.tools import CallInfo, FatalToolError, ToolContext, ToolError, 
 from llm_replay.exceptions import ReplayError
 
 _T = TypeVar("_T")
+_Ended = Callable[[asyncio.Future[Any]], None]
+GRACE_S: Final = 5.0
+"""How long cancelled work may take to clean up before nobody waits for it any more."""
 _ABORTED: Final = "the turn was cancelled while this call ran"
 
 
@@ -70,7 +73,8 @@ class Runner:
         self._turn = turn
         self._world = world
         self._done: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], _Ended] = {}
+        self._graces: set[asyncio.Task[None]] = set()
         self._model: asyncio.Task[None] | None = None
         self._sleep: asyncio.Task[None] | None = None
         self._calls: dict[int, asyncio.Task[Any]] = {}
@@ -96,8 +100,10 @@ class Runner:
     async def _settled(self) -> None:
         """Wait until nothing of the turn runs any more, the callbacks of its tasks included."""
         while self._tasks:
-            await asyncio.wait(self._tasks)
+            graces = asyncio.FIRST_COMPLETED if self._graces else asyncio.ALL_COMPLETED
+            await asyncio.wait({*self._tasks, *self._graces}, return_when=graces)
             await asyncio.sleep(0)
+        await put_down(self._graces, self._world.clock)
 
     def _perform(self, effects: list[Effect]) -> None:
         """Carry out effects in order. None of them waits, so no two turns of events mix."""
@@ -121,41 +127,57 @@ class Runner:
                 self._calls[k] = self._spawn(self._ask(request), partial(self._ask_ended, k))
             case StopTool(k):
                 self._stopped.add(k)
-                self._calls[k].cancel()
+                self._stop(self._calls[k])
             case StopModel():
-                _stop(self._model)
+                self._stop(self._model)
             case Sleep(delay_ms):
                 self._sleep = self._spawn(
                     self._world.clock.sleep(delay_ms / 1000), self._sleep_ended
                 )
             case StopSleep():
-                _stop(self._sleep)
+                self._stop(self._sleep)
             case Done(outcome):
                 self._done.set_result(outcome)
 
     def _spawn(
-        self, work: Coroutine[Any, Any, _T], ended: Callable[[asyncio.Task[_T]], None]
+        self, work: Coroutine[Any, Any, _T], ended: Callable[[asyncio.Future[_T]], None]
     ) -> asyncio.Task[_T]:
         """Start work. Its end is told by a callback, so even work cancelled unstarted has one."""
         task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-
-        def finish(task: asyncio.Task[_T]) -> None:
-            self._tasks.discard(task)
-            if not self._done.done():
-                ended(task)
-            elif not task.cancelled():
-                task.exception()  # Seen: the turn has ended by another one.
-
-        task.add_done_callback(finish)
+        self._tasks[task] = ended
+        task.add_done_callback(self._finish)
         return task
+
+    def _finish(self, task: asyncio.Task[Any]) -> None:
+        ended = self._tasks.pop(task, None)
+        if ended is not None and not self._done.done():
+            ended(task)
+        elif not task.cancelled():
+            task.exception()  # Seen: the turn has ended by another one, or given this one up.
+
+    def _stop(self, task: asyncio.Task[Any] | None) -> None:
+        """Cancel work, and give it up where it does not end within its grace."""
+        if task is None or task.done():
+            return
+        task.cancel()
+        grace = asyncio.get_running_loop().create_task(self._give_up(task))
+        self._graces.add(grace)
+        grace.add_done_callback(self._graces.discard)
+
+    async def _give_up(self, task: asyncio.Task[Any]) -> None:
+        await self._world.clock.sleep(GRACE_S)
+        ended = self._tasks.pop(task, None)
+        if ended is not None and not self._done.done():
+            stub = asyncio.get_running_loop().create_future()
+            stub.cancel()
+            ended(stub)
 
     def _fail(self, error: BaseException) -> None:
         """End the turn with an error that it cannot log: nothing else may go on."""
         if not self._done.done():
             self._done.set_exception(error)
-        for task in self._tasks:
-            task.cancel()
+        for task in list(self._tasks):
+            self._stop(task)
 
     async def _stream(self, request: ModelRequest) -> None:
         """Hand over a stream chunk by chunk, each done with before the next is asked for."""
@@ -164,18 +186,18 @@ class Runner:
                 self._perform(self._turn.model_chunk(chunk))
                 await self._world.client.flush()
 
-    def _stream_ended(self, task: asyncio.Task[None]) -> None:
+    def _stream_ended(self, task: asyncio.Future[None]) -> None:
         error = None if task.cancelled() else task.exception()
         self._perform(self._turn.model_ended(error))
 
-    def _sleep_ended(self, _task: asyncio.Task[None]) -> None:
+    def _sleep_ended(self, _task: asyncio.Future[None]) -> None:
         self._perform(self._turn.waited())
 
     async def _ask(self, request: Mapping[str, Any]) -> Answer:
         limit = self._world.permission_timeout_s
         return await self._in_time(self._world.client.ask(request), limit) or "timeout"
 
-    def _ask_ended(self, k: int, task: asyncio.Task[Answer]) -> None:
+    def _ask_ended(self, k: int, task: asyncio.Future[Answer]) -> None:
         if not task.cancelled():
             self._perform(self._turn.permission(k, task.result()))
 
@@ -187,7 +209,7 @@ class Runner:
             raise ToolError("TIMEOUT", f"{call.tool.spec.name!r} took longer than {limit:g} s")
         return result
 
-    def _body_ended(self, call: StartTool, task: asyncio.Task[ToolResult]) -> None:
+    def _body_ended(self, call: StartTool, task: asyncio.Future[ToolResult]) -> None:
         """Take in a body's end. This is the one place where its failure becomes a result."""
         error = None if task.cancelled() else task.exception()
         if isinstance(error, ReplayError):
@@ -222,19 +244,17 @@ class Runner:
             task.cancel()
             return await task
         finally:
-            await _put_down(task, timer)
+            await put_down({task, timer}, self._world.clock)
 
 
-def _stop(task: asyncio.Task[None] | None) -> None:
-    if task is not None:
+async def put_down(tasks: Iterable[asyncio.Future[Any]], clock: Clock) -> None:
+    """Cancel what still runs and wait for its clean-up, but not for ever."""
+    pending = {task for task in tasks if not task.done()}
+    for task in pending:
         task.cancel()
-
-
-async def _put_down(*tasks: asyncio.Future[Any]) -> None:
-    """Cancel what still runs and wait for its clean-up."""
-    for task in tasks:
-        task.cancel()
-    await asyncio.wait(tasks)
-    for task in tasks:
-        if not task.cancelled():
-            task.exception()
+    if pending:
+        grace = asyncio.ensure_future(clock.sleep(GRACE_S))
+        while pending and not grace.done():
+            await asyncio.wait({*pending, grace}, return_when=asyncio.FIRST_COMPLETED)
+            pending = {task for task in pending if not task.done()}
+        grace.cancel()

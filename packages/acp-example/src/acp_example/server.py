@@ -118,6 +118,10 @@ class AcpServer:
     async def prompt(self, prompt: list[Any], session_id: str, **_: object) -> dict[str, Any]:
         """Run a turn. All its updates are written before this answers."""
         session = self._open(session_id)
+        if session.broken:
+            raise acp.RequestError(
+                -32600, "Invalid request: this session's log could not be written; load it again"
+            )
         if session.busy:
             raise acp.RequestError(
                 -32600, "Invalid request: this session's prompt is still running"
@@ -127,7 +131,12 @@ class AcpServer:
             content = message_content(blocks, images=session.takes_images)
         except PromptError as error:
             raise _invalid(str(error)) from None
-        return _answer(await session.prompt(content), session)
+        try:
+            outcome = await session.prompt(content)
+        except OSError as error:
+            message = f"Internal error: the session's log can't be written: {error}"
+            raise acp.RequestError(-32603, message) from None
+        return _answer(outcome, session)
 
     async def cancel(self, session_id: str, **_: object) -> None:
         """Cancel the turn of a session, if there is one."""

@@ -141,12 +141,17 @@ class Sessions:
         return {**entry, "title": title} if title else entry
 
     async def dispose(self) -> None:
-        """Cancel what still runs, wait for its end, and let go of every log."""
+        """Cancel what still runs, wait for its end, and let go of every log and every plugin.
+
+        Raises:
+            LogMismatchError: A log was to be verified, and tells something else.
+        """
         for session in self.open.values():
             session.cancel("disposed")
         for session in self.open.values():
             await session.idle()
-        for session in self.open.values():
-            session.writer.close()
-        self.open.clear()
-        self.host.composition.dispose()
+        try:
+            while self.open:
+                self.open.popitem()[1].close()
+        finally:
+            self.host.composition.dispose()

@@ -5,12 +5,15 @@ from typing import Any
 
 from acp_example.effects import Outcome
 from acp_example.live import Session
+from acp_example.permissions import Mode
 from acp_example.session import Conversation
 from acp_example.tools import CallInfo, ToolError, ToolResult
 from acp_example.updates import FrameNames
 
 
-async def delegate(parent: Session, call: CallInfo, arguments: Mapping[str, Any]) -> ToolResult:
+async def delegate(
+    parent: Session, mode: Mode, call: CallInfo, arguments: Mapping[str, Any]
+) -> ToolResult:
     """Run a child session to its end.
 
     The log is begun before anything is awaited, so siblings start in call order. Cancelling this
@@ -19,15 +22,15 @@ async def delegate(parent: Session, call: CallInfo, arguments: Mapping[str, Any]
     Raises:
         ToolError: The child failed (SUBAGENT_FAILED).
     """
-    child = _child(parent, call, fork=arguments.get("mode") == "fork")
+    child = _child(parent, mode, call, fork=arguments.get("mode") == "fork")
     try:
         outcome = await child.prompt([{"type": "text", "text": arguments["prompt"]}])
     finally:
-        child.writer.close()
+        child.close()
     return _result(outcome, child.lineage)
 
 
-def _child(parent: Session, call: CallInfo, *, fork: bool) -> Session:
+def _child(parent: Session, mode: Mode, call: CallInfo, *, fork: bool) -> Session:
     host = parent.host
     seed = parent.conversation.events[: parent.conversation.last_finished] if fork else []
     header: dict[str, Any] = {
@@ -50,7 +53,7 @@ def _child(parent: Session, call: CallInfo, *, fork: bool) -> Session:
         ),
         writer=host.store.create(header),
         client=parent.client,
-        mode=parent.mode,
+        mode=mode,
         provider=parent.provider,
         model=parent.model,
         reasoning_effort=parent.reasoning_effort,
