@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from snapshot_harness.driver import Action, Driver, Restart, Send, Serve, StepFailedError
+from snapshot_harness.driver import Driver
 from snapshot_harness.moves import play
+from snapshot_harness.plan import Action, Restart, Send, Serve, StepFailedError
 from snapshot_harness.steps import Script
 
 Event = dict[str, Any]

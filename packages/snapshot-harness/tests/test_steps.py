@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from snapshot_harness.conditions import WaitForFile
 from snapshot_harness.exceptions import ScenarioError
-from snapshot_harness.steps import PromptAndCancel, Script, WaitForFile, read_script
+from snapshot_harness.steps import PromptAndCancel, Script, read_script
 
 SEE = "  hint: the README lists every key and what it takes"
 UNKNOWN = "input.json:4: unknown operation 'waitforTurnEnd' in steps.2"

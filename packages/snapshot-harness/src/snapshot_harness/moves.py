@@ -5,15 +5,17 @@ from collections.abc import Callable, Generator
 from functools import singledispatch
 from typing import Any
 
-from snapshot_harness import steps
-from snapshot_harness.driver import Driver, Move, Moves, RefusedError, Session, Until
+from snapshot_harness import conditions, steps
+from snapshot_harness.answers import refusal, success, turn_end
+from snapshot_harness.driver import Driver
+from snapshot_harness.plan import Move, Moves, RefusedError, Session
 from snapshot_harness.waits import hang_waits, wait_for
 
 _TOKEN = re.compile(r"\{\{(?:session:(\d+)|([a-z]+))\}\}")
 
 
 @singledispatch
-def moves_of(step: steps.Step, driver: Driver) -> Moves:  # noqa: ARG001  the others need it
+def moves_of(step: conditions.Step, driver: Driver) -> Moves:  # noqa: ARG001  the others need it
     """Yield the moves of one step."""
     raise TypeError(f"no operation: {step!r}")
 
@@ -31,13 +33,8 @@ def play(script: steps.Script, driver: Driver) -> Moves:
     driver.begin("after the last step")
     for session in driver.sessions:
         if session.prompt is not None:
-            yield from _turn_end(driver, session.prompt)
+            yield from turn_end(driver, session.prompt)
     _refuse_mistakes([*driver.desk.mistakes, *driver.desk.left_over()])
-
-
-def is_turn_end(driver: Driver, prompt: int) -> bool:
-    """Tell whether a prompt's turn is over: in ACP v1, when its request is answered."""
-    return prompt in driver.responses
 
 
 @moves_of.register
@@ -50,7 +47,7 @@ def _(step: steps.Initialize, driver: Driver) -> Moves:
     if step.terminal_output:
         capabilities["_meta"] = {"terminal_output": True}
     yield from driver.ask("initialize", {"protocolVersion": 1, "clientCapabilities": capabilities})
-    yield from _success(driver, "initialize")
+    yield from success(driver, "initialize")
 
 
 @moves_of.register
@@ -65,9 +62,9 @@ def _(step: steps.MakingSession, driver: Driver) -> Moves:
         ]
     yield from driver.ask("session/new", params)
     if isinstance(step, steps.NewSessionExpectError):
-        yield from _error(driver, "session/new")
+        yield from refusal(driver, "session/new")
         return
-    yield from _success(driver, "session/new")
+    yield from success(driver, "session/new")
     result = driver.responses[driver.asked].get("result")
     made = result.get("sessionId") if isinstance(result, dict) else None
     if not isinstance(made, str):
@@ -83,9 +80,9 @@ def _(step: steps.LoadSession, driver: Driver) -> Moves:
     params = {"sessionId": session.id, "cwd": driver.world.roots["cwd"], "mcpServers": []}
     yield from driver.ask("session/load", params)
     if step.expect_error:
-        yield from _error(driver, "session/load")
+        yield from refusal(driver, "session/load")
     else:
-        yield from _success(driver, "session/load")
+        yield from success(driver, "session/load")
 
 
 @moves_of.register
@@ -93,7 +90,7 @@ def _(step: steps.Prompt, driver: Driver) -> Moves:
     session = session_of(driver, step)
     prompt = yield from _prompt(driver, session, _text(step.text))
     if not step.detach:
-        yield from _turn_end(driver, prompt)
+        yield from turn_end(driver, prompt)
 
 
 @moves_of.register
@@ -101,13 +98,13 @@ def _(step: steps.PromptContent, driver: Driver) -> Moves:
     session = session_of(driver, step)
     prompt = yield from _prompt(driver, session, step.content)
     if not step.detach:
-        yield from _turn_end(driver, prompt)
+        yield from turn_end(driver, prompt)
 
 
 @moves_of.register
 def _(step: steps.PromptExpectError, driver: Driver) -> Moves:
     yield from _prompt(driver, session_of(driver, step), _text(step.text))
-    yield from _error(driver, "session/prompt")
+    yield from refusal(driver, "session/prompt")
 
 
 @moves_of.register
@@ -123,7 +120,7 @@ def _(step: steps.PromptAndCancel, driver: Driver) -> Moves:
     yield from _condition(step, driver)
     yield from hang_waits(driver, step, before=before)
     yield from driver.cancel(session)
-    yield from _turn_end(driver, prompt)
+    yield from turn_end(driver, prompt)
 
 
 @moves_of.register
@@ -133,22 +130,22 @@ def _(step: steps.Cancel, driver: Driver) -> Moves:
     prompt = session.prompt
     yield from driver.cancel(session)
     if prompt is not None:
-        yield from _turn_end(driver, prompt)
+        yield from turn_end(driver, prompt)
 
 
 @moves_of.register
 def _(step: steps.PromptAndWaitForAgentMessage, driver: Driver) -> Moves:
     session = session_of(driver, step)
     prompt = yield from _prompt(driver, session, _text(step.text))
-    yield from _turn_end(driver, prompt)
+    yield from turn_end(driver, prompt)
     content = {"type": "text", "text": step.wait_for_text}
     update = {"sessionUpdate": "agent_message_chunk", "content": content}
-    wait = steps.WaitForUpdate(update=update, timeoutMs=step.timeout_ms, session=step.session)
+    wait = conditions.WaitForUpdate(update=update, timeoutMs=step.timeout_ms, session=step.session)
     yield from wait_for(wait, driver, session)
 
 
 @moves_of.register
-def _(step: steps.Wait, driver: Driver) -> Moves:
+def _(step: conditions.Wait, driver: Driver) -> Moves:
     yield from wait_for(step, driver, _session_if_any(driver, step))
 
 
@@ -164,9 +161,9 @@ def _(step: steps.RestartAgent, driver: Driver) -> Moves:
 def _(step: steps.Request, driver: Driver) -> Moves:
     yield from driver.ask(step.method, fill(driver, step.params))
     if step.expect_error is False:
-        yield from _success(driver, step.method)
+        yield from success(driver, step.method)
         return
-    yield from _error(driver, step.method)
+    yield from refusal(driver, step.method)
     code = driver.responses[driver.asked]["error"].get("code")
     if not isinstance(step.expect_error, bool) and code != step.expect_error:
         raise RefusedError(
@@ -186,7 +183,7 @@ def _(step: steps.SendRaw, driver: Driver) -> Moves:
     yield from driver.send_bytes(step.line.encode("utf-8", "surrogatepass") + b"\n")
 
 
-def session_of(driver: Driver, step: steps.SessionStep) -> Session:
+def session_of(driver: Driver, step: conditions.SessionStep) -> Session:
     """Return the session that a step means.
 
     Raises:
@@ -221,7 +218,7 @@ def _live(driver: Driver) -> Callable[[re.Match[str]], str]:
     return replace
 
 
-def _session_if_any(driver: Driver, step: steps.SessionStep) -> Session | None:
+def _session_if_any(driver: Driver, step: conditions.SessionStep) -> Session | None:
     made = len(driver.sessions)
     number = made if step.session is None else step.session
     if number > made:
@@ -253,7 +250,7 @@ def _prompt(
     return driver.asked
 
 
-def _condition(step: steps.Conditional, driver: Driver) -> Moves:
+def _condition(step: conditions.Conditional, driver: Driver) -> Moves:
     condition = step.condition
     if condition is not None:
         chosen = condition if condition.session is not None else step
@@ -261,62 +258,9 @@ def _condition(step: steps.Conditional, driver: Driver) -> Moves:
         yield from wait_for(condition, driver, session)
 
 
-def _turn_end(driver: Driver, prompt: int) -> Moves:
-    yield Until(
-        lambda: is_turn_end(driver, prompt),
-        "the end of the turn",
-        lambda: _last_frames(driver),
-    )
-    _refuse_error(driver.responses[prompt], "session/prompt")
-
-
-def _answered(driver: Driver, method: str) -> Moves:
-    asked = driver.asked
-    yield Until(
-        lambda: asked in driver.responses,
-        f"the answer to {method}",
-        lambda: _last_frames(driver),
-    )
-
-
-def _success(driver: Driver, method: str) -> Moves:
-    asked = driver.asked
-    yield from _answered(driver, method)
-    _refuse_error(driver.responses[asked], method)
-
-
-def _error(driver: Driver, method: str) -> Moves:
-    asked = driver.asked
-    yield from _answered(driver, method)
-    response = driver.responses[asked]
-    if not isinstance(response.get("error"), dict):
-        raise RefusedError(
-            f"{method} succeeded, and an error was expected: {response.get('result')!r}"
-        )
-
-
-def _refuse_error(response: dict[str, Any], method: str) -> None:
-    if "error" in response:
-        raise RefusedError(f"{method} was answered with an error: {response['error']!r}")
-    if "result" not in response:
-        raise RefusedError(f"{method} was answered with neither a result nor an error")
-
-
 def _refuse_mistakes(mistakes: list[str]) -> None:
     if mistakes:
         raise RefusedError("; ".join(mistakes), "correct permissionAnswers in input.json")
-
-
-def _last_frames(driver: Driver) -> str:
-    if not driver.transcript:
-        return "the agent wrote no frame"
-    last = driver.transcript[-1]
-    return f"the last of {len(driver.transcript)} frames was {_shortened(last)}"
-
-
-def _shortened(frame: dict[str, Any], limit: int = 300) -> str:
-    text = repr(frame)
-    return text if len(text) <= limit else f"{text[:limit]}…"
 
 
 def _earlier_updates(driver: Driver, session: str) -> list[dict[str, Any]]:

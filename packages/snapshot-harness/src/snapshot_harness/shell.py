@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from snapshot_harness.client import Client
-from snapshot_harness.driver import Action, Driver, Restart, Send, Serve, StepFailedError
+from snapshot_harness.driver import Driver
 from snapshot_harness.exceptions import (
     AgentError,
     AgentExitedError,
@@ -18,6 +18,7 @@ from snapshot_harness.exceptions import (
 )
 from snapshot_harness.frames import Impurity, LineFramer
 from snapshot_harness.leftovers import Leftover, kill_escaped, kill_group
+from snapshot_harness.plan import Action, Restart, Send, Serve, StepFailedError
 from snapshot_harness.process import DRAIN_S, AgentProcess, Event, Signal
 from snapshot_harness.rundir import RunDirectory
 

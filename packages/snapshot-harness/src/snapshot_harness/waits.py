@@ -3,13 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from snapshot_harness import steps
-from snapshot_harness.driver import Driver, Moves, RefusedError, Session, Until
+from snapshot_harness import conditions
+from snapshot_harness.driver import Driver
+from snapshot_harness.plan import Moves, RefusedError, Session, Until
 
 Event = dict[str, Any]
 
 
-def wait_for(step: steps.Wait, driver: Driver, session: Session | None) -> Moves:
+def wait_for(step: conditions.Wait, driver: Driver, session: Session | None) -> Moves:
     """Wait for the fact that `step` names.
 
     Raises:
@@ -17,7 +18,7 @@ def wait_for(step: steps.Wait, driver: Driver, session: Session | None) -> Moves
     """
     timeout_s = step.timeout_ms / 1000
     world = driver.world
-    if isinstance(step, steps.WaitForFile):
+    if isinstance(step, conditions.WaitForFile):
         yield Until(
             lambda: world.has_file(step.path),
             f"the file {step.path!r}",
@@ -28,7 +29,7 @@ def wait_for(step: steps.Wait, driver: Driver, session: Session | None) -> Moves
         return
     if session is None:
         raise RefusedError("it comes before newSession", "make a session first")
-    if isinstance(step, steps.WaitForUpdate) and step.frame:
+    if isinstance(step, conditions.WaitForUpdate) and step.frame:
         yield Until(
             lambda: any(matches(one, step.frame) for one in driver.transcript[session.since :]),
             f"a frame that holds {step.frame!r}",
@@ -36,7 +37,7 @@ def wait_for(step: steps.Wait, driver: Driver, session: Session | None) -> Moves
             timeout_s,
         )
         return
-    if isinstance(step, steps.WaitForUpdate):
+    if isinstance(step, conditions.WaitForUpdate):
         yield Until(
             lambda: any(matches(update, step.update) for update in session.updates),
             f"an update that holds {step.update!r}",
@@ -48,7 +49,7 @@ def wait_for(step: steps.Wait, driver: Driver, session: Session | None) -> Moves
     yield Until(check, what, lambda: _seen_events(driver, session), timeout_s, polls=True)
 
 
-def hang_waits(driver: Driver, step: steps.Interrupting, *, before: int | None) -> Moves:
+def hang_waits(driver: Driver, step: conditions.Interrupting, *, before: int | None) -> Moves:
     """Wait until the calls in flight hang, where replay says that they do."""
     world = driver.world
     if world.live or before is None:
@@ -80,18 +81,20 @@ def matches(value: object, pattern: object) -> bool:
     return type(value) is type(pattern) and value == pattern
 
 
-def _log_wait(step: steps.Wait, driver: Driver, session: Session) -> tuple[Callable[[], bool], str]:
+def _log_wait(
+    step: conditions.Wait, driver: Driver, session: Session
+) -> tuple[Callable[[], bool], str]:
     world = driver.world
-    if isinstance(step, steps.WaitForTurnStart):
+    if isinstance(step, conditions.WaitForTurnStart):
         minimum = step.minimum_turn
         what = f"an open turn, at least number {minimum}"
         return lambda: _open_turn(world.events(session.id)) >= minimum, what
-    if isinstance(step, steps.WaitForTurnEnd):
+    if isinstance(step, conditions.WaitForTurnEnd):
         return lambda: _is_closed(world.events(session.id)), "the end of a turn"
-    if isinstance(step, steps.WaitForSubagentTurnEnd):
+    if isinstance(step, conditions.WaitForSubagentTurnEnd):
         what = f"child {step.child} to close turn {step.minimum_turn}"
         return lambda: _child_is_done(world.children(session.id), step), what
-    assert isinstance(step, steps.WaitForEvent)  # noqa: S101  the last of the waits
+    assert isinstance(step, conditions.WaitForEvent)  # noqa: S101  the last of the waits
     event = step
     what = f"an event {step.type!r}" + (f" with {step.where!r}" if step.where else "")
     return lambda: _has_event(driver, session, event), what
@@ -120,14 +123,16 @@ def _is_closed(events: Sequence[Event]) -> bool:
     return bool(boundaries) and boundaries[-1]["type"] == "turn/end"
 
 
-def _child_is_done(children: Sequence[Sequence[Event]], step: steps.WaitForSubagentTurnEnd) -> bool:
+def _child_is_done(
+    children: Sequence[Sequence[Event]], step: conditions.WaitForSubagentTurnEnd
+) -> bool:
     if len(children) < step.child:
         return False
     events = children[step.child - 1]
     return _is_closed(events) and _turn(_boundaries(events)[-1]) >= step.minimum_turn
 
 
-def _has_event(driver: Driver, session: Session, step: steps.WaitForEvent) -> bool:
+def _has_event(driver: Driver, session: Session, step: conditions.WaitForEvent) -> bool:
     events = driver.world.events(session.id)
     if session.prompt is not None:
         _refuse_later_call(events, step)
@@ -143,7 +148,7 @@ def _has_event(driver: Driver, session: Session, step: steps.WaitForEvent) -> bo
     )
 
 
-def _refuse_later_call(events: Sequence[Event], step: steps.WaitForEvent) -> None:
+def _refuse_later_call(events: Sequence[Event], step: conditions.WaitForEvent) -> None:
     """Refuse to wait for what a log holds back until the calls before are done."""
     if step.type == "tool/call":
         return
