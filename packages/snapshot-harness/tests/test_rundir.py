@@ -149,6 +149,25 @@ def test_the_sweep_takes_a_directory_that_has_no_lock_yet(temp: Path) -> None:
     assert sweep() == [path]
 
 
+def test_the_sweep_passes_over_what_its_own_run_removes_meanwhile(
+    temp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run_directory()
+    open_file = os.open
+
+    def gone_by_then(path: Path | str, *rest: int, **named: int) -> int:
+        if path == run.path / "lock":
+            shutil.rmtree(run.path)
+        return open_file(path, *rest, **named)
+
+    monkeypatch.setattr(os, "open", gone_by_then)
+
+    assert sweep() == []
+
+    assert list(temp.iterdir()) == []
+    os.close(run.lock)
+
+
 def test_the_sweep_leaves_what_is_not_ours(temp: Path) -> None:
     others = [temp / "acpsnap-x", temp / "acpsnap-0123456789abcdef", temp / "other"]
     for path in others:

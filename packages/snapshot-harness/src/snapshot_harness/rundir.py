@@ -178,7 +178,11 @@ def _candidates(temp: Path) -> Iterator[Path]:
 
 def _try_lock(path: Path) -> int | None:
     """Return the directory's lock, if nobody holds it. One without a lock file is nobody's."""
-    file = os.open(path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    try:
+        file = os.open(path / _LOCK, flags, 0o600)
+    except FileNotFoundError:
+        return None  # its own run has just removed it
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
