@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from snapshot_harness.causes import Cause, fold
 from snapshot_harness.normalize import Normalized, NormalizedLog
 from snapshot_harness.records import Bijection, Records, session_name
+from snapshot_harness.values import fingerprint
 
 
 def compare(expected: Normalized, actual: Normalized) -> list[Cause]:
@@ -13,6 +14,8 @@ def compare(expected: Normalized, actual: Normalized) -> list[Cause]:
     Equal means: by value with strict types, up to a bijection of numbered
     tokens, of JSON-RPC ids and of references between events.
     """
+    if _identical(expected, actual):
+        return []
     names = Bijection()
     found: list[tuple[tuple[int, int, int, int], Cause]] = []
     for number, (left, right) in enumerate(_paired(expected.logs, actual.logs)):
@@ -21,6 +24,15 @@ def compare(expected: Normalized, actual: Normalized) -> list[Cause]:
     causes = Records.of_frames(expected.transcript, actual.transcript, names).causes()
     found += [((c.turn or 0, 1, 0, k), c) for k, c in enumerate(causes)]
     return fold([cause for _, cause in sorted(found, key=lambda item: item[0])])
+
+
+def _identical(expected: Normalized, actual: Normalized) -> bool:
+    """Tell quickly of most runs that they are as they should be."""
+    sides = [
+        [*([log.header, log.events] for log in side.logs), side.transcript]
+        for side in (expected, actual)
+    ]
+    return fingerprint(sides[0]) == fingerprint(sides[1])
 
 
 def _paired(
@@ -43,27 +55,28 @@ def _paired(
 def _compare_logs(
     left: NormalizedLog | None, right: NormalizedLog | None, names: Bijection, number: int
 ) -> list[Cause]:
-    if left is not None and right is not None:
-        return Records.of_logs(left, right, names, number).causes()
-    log = left or right
-    assert log is not None  # noqa: S101  one of the two is there
-    session = session_name(log, number)
-    present = f"a session with {len(log.events)} events"
-    return [
-        Cause(
-            surface="log",
-            file=log.name if left is not None else _file_name(number),
-            session=session,
-            turn=None,
-            step=None,
-            line=1 if left is not None else None,
-            path="",
-            expected=present if left is not None else "nothing",
-            actual="nothing" if left is not None else present,
-            message="this session is missing" if left is not None else "an unexpected session",
-            folded=len(log.events),
-        )
-    ]
+    if left is None:
+        return [] if right is None else [_lone(right, number, missing=False)]
+    if right is None:
+        return [_lone(left, number, missing=True)]
+    return Records.of_logs(left, right, names, number).causes()
+
+
+def _lone(log: NormalizedLog, number: int, *, missing: bool) -> Cause:
+    texts = (f"a session with {len(log.events)} events", "nothing")
+    return Cause(
+        surface="log",
+        file=log.name if missing else _file_name(number),
+        session=session_name(log, number),
+        turn=None,
+        step=None,
+        line=1 if missing else None,
+        path="",
+        expected=texts[not missing],
+        actual=texts[missing],
+        message="this session is missing" if missing else "an unexpected session",
+        folded=len(log.events),
+    )
 
 
 def _file_name(number: int) -> str:
