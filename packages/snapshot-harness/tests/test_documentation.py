@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import sys
 import tomllib
@@ -101,6 +102,21 @@ def test_what_is_only_shown_is_well_formed(page: str) -> None:
         check = CHECKS.get(block.language)
         assert check is not None, f"{block.place}: {block.language!r} is no language we check"
         check(block)
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "README.md",
+        *sorted(str(path.relative_to(docs.ROOT)) for path in docs.ROOT.glob(".github/*.md")),
+        *sorted(str(path.relative_to(docs.ROOT)) for path in docs.ROOT.glob("packages/*/*.md")),
+    ],
+)
+def test_each_link_outside_of_the_site_leads_somewhere(page: str) -> None:
+    path = docs.ROOT / page
+    links = re.findall(r"\]\(([^)#\s]+)[^)]*\)", path.read_text("utf-8"))
+
+    assert [link for link in links if ":" not in link and not (path.parent / link).exists()] == []
 
 
 def _follow(blocks: list[docs.Block], folder: Path, env: dict[str, str]) -> None:
