@@ -303,6 +303,7 @@ def test_a_raw_output_with_braces_that_nothing_serves_is_told(suite: Path) -> No
     ("data", "problem"),
     [
         ({"error": {"code": "UNKNOWN_TOOL"}}, True),
+        ({"error": {"code": "TOOL_NOT_FOUND"}}, False),
         ({"error": {"code": "TIMEOUT"}}, False),
         ({"error": "UNKNOWN_TOOL"}, False),
         ("UNKNOWN_TOOL", False),
@@ -310,6 +311,19 @@ def test_a_raw_output_with_braces_that_nothing_serves_is_told(suite: Path) -> No
 )
 def test_a_result_of_an_unknown_tool_is_told(suite: Path, data: Json, *, problem: bool) -> None:
     write_scenario(suite / "two", events=[*EVENTS, {"type": "tool/result", "data": data}])
+
+    assert bool(told(suite)) == problem
+
+
+@pytest.mark.parametrize(
+    ("more", "problem"),
+    [({"origin": "recorded"}, True), ({"origin": "recorded", "malformed": True}, False)],
+)
+def test_a_recorded_call_that_found_no_tool_is_told(
+    suite: Path, more: dict[str, Json], *, problem: bool
+) -> None:
+    failed = event("tool/result", {"error": {"code": "TOOL_NOT_FOUND"}})
+    write_scenario(suite / "two", events=[*EVENTS, failed], **more)
 
     assert bool(told(suite)) == problem
 

@@ -65,6 +65,7 @@ def log_problems(
             overridden=fixture.overridden.get(place, ()),
             primary=not place,
             malformed=file.malformed,
+            authored=file.origin == "authored",
         )
     if script is not None:
         compares = suite.file.log != "none" and (

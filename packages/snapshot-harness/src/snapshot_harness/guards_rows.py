@@ -16,16 +16,18 @@ _FIELDS = {
     "reasoning-delta": ("reasoning", "text"),
     "tool-call-delta": ("tool-call", "argumentsDelta"),
 }
-_UNKNOWN_TOOL = "UNKNOWN_TOOL"
+_UNKNOWN_TOOL = ("UNKNOWN_TOOL", "TOOL_NOT_FOUND")
+"""The first is a mistake anywhere; an author may write a call that finds no tool."""
 
 
-def row_problems(
+def row_problems(  # noqa: PLR0913  facts, all by keyword
     path: Path,
     log: SessionLog,
     *,
     overridden: Collection[int],
     primary: bool,
     malformed: bool,
+    authored: bool,
 ) -> Iterator[Problem]:
     """Yield what is wrong with the events of a log, each with its line."""
     output = served_by_override(log, overridden, primary=primary)
@@ -38,13 +40,13 @@ def row_problems(
         if log.header.tokens and place not in output and is_summary(event):
             for what in check_value(event["data"]["rawOutput"]):
                 yield _broken(path, log.lines[place], what)
-        if _is_unknown_tool(event):
+        if not malformed and _error_code(event) in _UNKNOWN_TOOL[: 1 if authored else 2]:
             yield Problem(
                 path=path,
                 line=log.lines[place],
                 what="the result of a tool that the agent doesn't have",
                 why="The scenario tests a mistake of its own making.",
-                hint="record it again with the tools that the agent has",
+                hint="use the tools that the agent has, or say `malformed = true`",
             )
 
 
@@ -107,9 +109,10 @@ def _text_of(block: object) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _is_unknown_tool(event: dict[str, Any]) -> bool:
+def _error_code(event: dict[str, Any]) -> object:
+    """Return the code of a tool's failure."""
     data = event.get("data")
-    if event.get("type") != "tool/result" or not isinstance(data, dict):
-        return False
-    error = data.get("error")
-    return isinstance(error, dict) and error.get("code") == _UNKNOWN_TOOL
+    error = data.get("error") if isinstance(data, dict) else None
+    if event.get("type") != "tool/result" or not isinstance(error, dict):
+        return None
+    return error.get("code")
