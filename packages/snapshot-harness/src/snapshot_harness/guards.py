@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from snapshot_harness.atomic import COMMIT, NEW, pending
+from snapshot_harness.credentials import secret_values
 from snapshot_harness.exceptions import Problem, ScenarioError
 from snapshot_harness.fixtures import (
     INPUT,
@@ -39,9 +40,10 @@ class _Read:
 def run_guards(suite: Suite) -> list[Problem]:
     """Return every problem of the suite's directories, each with its file and remedy."""
     problems = list(_orphans(suite.directory))
+    secrets = {name: value for value, name in secret_values(os.environ).items()}
     read = []
     for scenario in suite.scenarios:
-        problems += text_problems(scenario.directory, suite.file.max_fixture_bytes, os.environ)
+        problems += text_problems(scenario.directory, suite.file.max_fixture_bytes, secrets)
         try:
             file = scenario.file
         except ScenarioError as error:
