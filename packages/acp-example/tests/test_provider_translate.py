@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 from chat_server import delta
 
+from acp_example.exceptions import ModelError
 from acp_example.provider.translate import Translator, token_usage
 
 
@@ -59,6 +60,61 @@ def call(**fields: object) -> dict[str, Any]:
 def calls_in(chunks: list[Any]) -> list[tuple[str, str, str]]:
     blocks = [chunk["block"] for chunk in chunks if chunk["type"] == "block-end"]
     return [(block["id"], block["name"], block["arguments"]) for block in blocks]
+
+
+def test_calls_that_come_mixed_are_kept_apart_by_their_index() -> None:
+    chunks = chunks_of(
+        call(index=1, id="b", function={"name": "y", "arguments": "3"}),
+        call(index=0, id="a", function={"name": "x"}),
+        call(index=1, function={"arguments": "4"}),
+        call(index=0, function={"arguments": "12"}),
+    )
+
+    assert calls_in(chunks) == [("b", "y", "34"), ("a", "x", "12")]
+
+
+def test_the_end_closes_blocks_in_opening_order_then_tells_the_latest_usage() -> None:
+    early, late = ({"prompt_tokens": n, "completion_tokens": n} for n in (1, 2))
+
+    *_, first, second, usage, finish = chunks_of(
+        {**delta(reasoning_content="hm"), "usage": early},
+        delta("stop", content="so"),
+        {"choices": [], "usage": late},
+        {"usage": None},
+    )
+
+    assert first == {"type": "block-end", "index": 0, "block": {"type": "reasoning", "text": "hm"}}
+    assert second == {"type": "block-end", "index": 1, "block": {"type": "text", "text": "so"}}
+    assert usage == {"type": "usage", "usage": {"inputTokens": 2, "outputTokens": 2}}
+    assert finish == {"type": "finish", "reason": {"kind": "stop"}}
+
+
+@pytest.mark.parametrize("word", ["stop", None])
+def test_a_completion_of_nothing_is_a_failure(word: str | None) -> None:
+    assert chunks_of(delta(word, content="")) == [
+        {
+            "type": "finish",
+            "reason": {
+                "kind": "error",
+                "failure": {
+                    "code": "EMPTY_RESPONSE",
+                    "message": "the model completed a response with no content",
+                },
+            },
+        }
+    ]
+
+
+def test_a_completion_of_nothing_that_was_cut_is_none() -> None:
+    assert finish_of(delta("length")) == {"kind": "max-tokens"}
+
+
+@pytest.mark.parametrize("payload", ["{", "null", "[]"])
+def test_what_is_no_object_is_malformed(payload: str) -> None:
+    with pytest.raises(ModelError, match="MALFORMED_RESPONSE") as caught:
+        list(Translator().feed(payload))
+
+    assert caught.value.message.endswith(f"no JSON object: {payload}")
 
 
 def test_calls_without_an_index_are_told_apart_by_their_id() -> None:
