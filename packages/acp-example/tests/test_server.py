@@ -425,3 +425,61 @@ def test_image_prompt_reaches_a_model_that_takes_images(connect: Connect) -> Non
 
     content = wire.agent.model.requests[0].messages[0]["content"]
     assert content[1] == {"type": "image", "attachment": {"mimeType": "image/png", "data": data}}
+
+
+def test_log_that_cannot_be_written_is_told_and_the_session_must_be_loaded_again(
+    connect: Connect, tmp_path: Path
+) -> None:
+    async def work(wire: Wire) -> None:
+        session = await wire.new()
+        live = wire.agent.sessions.open[session]
+        with pytest.MonkeyPatch.context() as disk:
+            disk.setattr(live.writer, "write", _full_disk)
+            failure = await wire.error("session/prompt", sessionId=session, prompt=text("hi"))
+        assert failure["message"] == (
+            "Internal error: the session's log can't be written: [Errno 28] No space left on device"
+        )
+
+        failure = await wire.error("session/prompt", sessionId=session, prompt=text("hi"))
+        assert failure["message"] == (
+            "Invalid request: this session's log could not be written; load it again"
+        )
+
+        cwd = str(wire.agent.cwd)
+        await wire.result("session/load", sessionId=session, cwd=cwd, mcpServers=[])
+        await wire.result("session/prompt", sessionId=session, prompt=text("hi"))
+
+    connect(say("ok"), store=Store(tmp_path)).run(work)
+
+
+def _full_disk(_event: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_session_that_cannot_be_begun_says_why(connect: Connect, tmp_path: Path) -> None:
+    (tmp_path / "sessions").write_text("a file where a directory is due")
+
+    async def work(wire: Wire) -> None:
+        cwd = str(wire.agent.cwd)
+        failure = await wire.error("session/new", cwd=cwd, mcpServers=[])
+
+        assert failure["code"] == -32603
+        assert failure["message"].startswith(
+            "Internal error: the session's log can't be written: [Errno 20] Not a directory"
+        )
+
+    connect(store=Store(tmp_path / "sessions")).run(work)
+
+
+def test_update_that_is_none_of_the_protocol_is_told_to_whoever_looks(
+    connect: Connect, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def work(wire: Wire) -> None:
+        session = await wire.new()
+        client = wire.agent.sessions.open[session].client
+        client.update({"sessionUpdate": "nonsense"})
+        await client.flush()
+
+    connect().run(work)
+
+    assert "an update could not be sent" in caplog.text

@@ -4,6 +4,7 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NoReturn
 
@@ -36,7 +37,8 @@ def serve(config: Path, environ: Mapping[str, str]) -> int:
     except ConfigError as error:
         print(f"acp-example: {error}", file=sys.stderr)
         return 2
-    boot.run(host, source=0, target=frames)
+    with suppress(KeyboardInterrupt):
+        boot.run(host, source=0, target=frames)
     return 0
 
 

@@ -126,7 +126,8 @@ class Runner:
             case Ask(k, request):
                 self._calls[k] = self._spawn(self._ask(request), partial(self._ask_ended, k))
             case StopTool(k):
-                self._stopped.add(k)
+                if not self._calls[k].done():
+                    self._stopped.add(k)
                 self._stop(self._calls[k])
             case StopModel():
                 self._stop(self._model)

@@ -1,6 +1,7 @@
 """ACP on one side, sessions on the other: the only file that knows the official SDK."""
 
 import asyncio
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -19,6 +20,7 @@ from acp_example.permissions import OPTIONS, Answer
 from acp_example.sessions import SessionError, Sessions
 from acp_example.stdio import StdioTransport
 
+_LOG: Final = logging.getLogger(__name__)
 _ANSWERS: Final = {option["optionId"]: cast("Answer", option["kind"]) for option in OPTIONS}
 
 
@@ -38,7 +40,7 @@ class Watcher:
         """Send an update."""
         task = asyncio.get_running_loop().create_task(self._send(update))
         self._pending.add(task)
-        task.add_done_callback(self._pending.discard)
+        task.add_done_callback(self._sent)
 
     async def flush(self) -> None:
         """Wait until all updates so far are written."""
@@ -58,6 +60,13 @@ class Watcher:
         if outcome.outcome == "cancelled":
             return "cancelled"
         return _ANSWERS.get(outcome.option_id, "unavailable")
+
+    def _sent(self, task: asyncio.Task[None]) -> None:
+        """Let go of a frame. What could not be sent to a client that is gone is no news."""
+        self._pending.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not isinstance(error, ConnectionError):
+            _LOG.error("an update could not be sent", exc_info=error)
 
     async def _send(self, update: Mapping[str, Any]) -> None:
         parsed = SessionNotification.model_validate(
@@ -97,7 +106,8 @@ class AcpServer:
     async def new_session(self, cwd: str, **given: Any) -> dict[str, Any]:  # noqa: ANN401
         """Begin a session."""
         directory = _directory(cwd, given)
-        session = self._sessions.new(directory, self._watcher)
+        with _refusing():
+            session = self._sessions.new(directory, self._watcher)
         return {"sessionId": session.header["id"], **_state(session)}
 
     async def load_session(self, cwd: str, session_id: str, **given: Any) -> dict[str, Any]:  # noqa: ANN401
@@ -131,11 +141,8 @@ class AcpServer:
             content = message_content(blocks, images=session.takes_images)
         except PromptError as error:
             raise _invalid(str(error)) from None
-        try:
+        with _refusing():
             outcome = await session.prompt(content)
-        except OSError as error:
-            message = f"Internal error: the session's log can't be written: {error}"
-            raise acp.RequestError(-32603, message) from None
         return _answer(outcome, session)
 
     async def cancel(self, session_id: str, **_: object) -> None:
@@ -233,3 +240,6 @@ def _refusing() -> Iterator[None]:
         yield
     except (SessionError, OptionError) as error:
         raise _invalid(str(error)) from None
+    except OSError as error:
+        message = f"Internal error: the session's log can't be written: {error}"
+        raise acp.RequestError(-32603, message) from None

@@ -449,3 +449,20 @@ def test_plan_of_a_call_names_the_call(bench: Make) -> None:
     plan = agent.client.updates[2]
     assert plan["entries"] == entries
     assert plan["_meta"] == {"toolCallId": "1.1.1"}
+
+
+def test_call_that_had_finished_when_the_cancel_came_keeps_its_result(bench: Make) -> None:
+    quick, gates = FakeTool("quick", "made it"), Gates()
+    agent = bench(round_(call("a", "quick"), gate("b")), tools=[quick, gates.tool])
+
+    async def work() -> None:
+        turn = asyncio.create_task(agent.turn())
+        await settle()
+        assert quick.ended == 1
+        agent.session.cancel()
+        await turn
+
+    agent.run(work())
+
+    assert agent.results()["a"] == "made it"
+    assert agent.results()["call-b"].startswith("Error [ABORTED]")

@@ -4,7 +4,7 @@ import pytest
 from loop_bench import FakeTool, Make, settle
 
 from acp_example.exceptions import ModelError
-from llm_replay.exceptions import ReplayExhaustedError
+from llm_replay.exceptions import ReplayExhaustedError, UnclaimedScriptError
 from llm_replay.scripted import call, error, fail, round_, say, scripted, think
 from llm_replay.seam import RetryPolicy
 
@@ -181,3 +181,22 @@ def test_failure_raised_by_a_handler_in_front_keeps_its_code(bench: Make) -> Non
 
     assert (outcome.code, outcome.message) == ("TEAPOT", "no coffee")
     assert agent.of("turn/end")[0]["reason"]["status"] == 418
+
+
+def test_replay_overrun_is_not_swallowed(bench: Make) -> None:
+    model = scripted(say("one"))
+    agent = bench(model=model)
+    agent.prompt()
+    agent.prompt()
+
+    with pytest.raises(ReplayExhaustedError):
+        model.assert_consumed()
+
+
+def test_replay_reports_unconsumed(bench: Make) -> None:
+    model = scripted(say("one"), say("never asked for"))
+    agent = bench(model=model)
+    agent.prompt()
+
+    with pytest.raises(UnclaimedScriptError):
+        model.assert_consumed()

@@ -1,6 +1,9 @@
+import asyncio
+
 import pytest
 from loop_bench import FakeTool, Json, Make
 
+from acp_example.tools import CallInfo, ToolContext
 from acp_example.tools.read import Read
 from llm_replay.scripted import call, raw, round_, say
 
@@ -111,9 +114,17 @@ def test_real_read_tool_through_loop(bench: Make) -> None:
     agent.prompt()
 
     result = agent.result_blocks()[0]
+    context = ToolContext(
+        cwd=agent.cwd,
+        call=CallInfo(lineage="1", turn=1, step=1, k=1, call_id="c"),
+        policy=agent.session.settings().policy.paths,
+        environment={},
+        read_files=set(),
+        executor=agent.executor,
+    )
+    rendered = asyncio.run(Read().run({"path": "notes.txt"}, context))
     assert result["isError"] is False
-    assert "one" in agent.results()["c"]
-    assert "two" in agent.results()["c"]
+    assert agent.results() == {"c": rendered.visible}
 
 
 def test_many_rounds_allowed_by_default(bench: Make) -> None:

@@ -1,4 +1,5 @@
 import asyncio
+import random
 from collections.abc import Mapping
 from typing import Any
 
@@ -276,3 +277,39 @@ def test_tool_that_delegates_refuses_at_the_depth_limit(ws: Json) -> None:
     assert ws.error(Task(), description="d", prompt="p") == (
         "Error [DEPTH_LIMIT]: a subagent this deep can't have one of its own"
     )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_children_of_any_speed_give_the_same_logs(bench: Make, seed: int) -> None:
+    chance = random.Random(seed)  # noqa: S311  chance of no consequence
+
+    async def dawdle(_given: Mapping[str, Any], _context: ToolContext) -> str:
+        for _ in range(chance.randrange(40)):
+            await asyncio.sleep(0)
+        return "rested"
+
+    rest = [call("r", "rest"), call("r", "rest", {"again": True})]
+    agent = bench(
+        round_(task("1", "a"), task("2", "b"), task("3", "c")),
+        say("done"),
+        children=[
+            [rest[0], say("a is short")],
+            [rest[0], task("deep", "d"), rest[1], say("b asked d")],
+            [*rest, say("c rested twice")],
+            [rest[0], say("d is deep")],
+        ],
+        tools=[Task(), FakeTool("rest", dawdle)],
+        rebuild=False,
+    )
+    agent.prompt()
+
+    assert agent.results() == {"1": "a is short", "2": "b asked d", "3": "c rested twice"}
+    assert conversation(agent.log("1/1.1.2/1.2.1")).messages[-1]["content"] == [
+        {"type": "text", "text": "d is deep"}
+    ]
+    kinds = {
+        lineage: [event["type"] for event in agent.log(lineage).events]
+        for lineage in ("1", "1/1.1.1", "1/1.1.2", "1/1.1.3", "1/1.1.2/1.2.1")
+    }
+    assert kinds["1"].count("tool/result") == 3
+    assert [kinds[child].count("tool/result") for child in list(kinds)[1:]] == [1, 3, 2, 1]
