@@ -1,7 +1,7 @@
 """Where in a run a record stands: its turn and step, and what kind of record it is. No I/O."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -21,7 +21,7 @@ class Place:
     session: str | None = None
 
 
-Kind: TypeAlias = Callable[[dict[str, Any], Place], object]
+Kind: TypeAlias = Callable[[dict[str, Any], Place], Hashable]
 
 
 def log_places(events: Sequence[dict[str, Any]]) -> list[Place]:
@@ -76,7 +76,7 @@ def _session_of(frame: dict[str, Any]) -> str | None:
     return token[1] if token is not None else name
 
 
-def _log_kind(event: dict[str, Any], place: Place) -> object:
+def _log_kind(event: dict[str, Any], place: Place) -> Hashable:
     data = event.get("data")
     chunk = data.get("chunk") if isinstance(data, dict) else None
     part = (chunk.get("type"), chunk.get("index")) if isinstance(chunk, dict) else None
@@ -84,22 +84,22 @@ def _log_kind(event: dict[str, Any], place: Place) -> object:
     return (event.get("type"), place, repr(part), call if isinstance(call, str) else None)
 
 
-def _log_type(event: dict[str, Any], _: Place) -> object:
+def _log_type(event: dict[str, Any], _: Place) -> Hashable:
     return repr(event.get("type"))
 
 
-def _frame_kind(frame: dict[str, Any], place: Place) -> object:
+def _frame_kind(frame: dict[str, Any], place: Place) -> Hashable:
     return (_frame_update(frame, place), repr(call_of(frame)))
 
 
-def _frame_update(frame: dict[str, Any], place: Place) -> object:
+def _frame_update(frame: dict[str, Any], place: Place) -> Hashable:
     params = frame.get("params")
     update = params.get("update") if isinstance(params, dict) else None
     kind = update.get("sessionUpdate") if isinstance(update, dict) else None
     return (_frame_method(frame, place), repr(kind))
 
 
-def _frame_method(frame: dict[str, Any], _: Place) -> object:
+def _frame_method(frame: dict[str, Any], _: Place) -> Hashable:
     return (repr(frame.get("method")), "id" in frame and "method" not in frame)
 
 

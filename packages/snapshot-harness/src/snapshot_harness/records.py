@@ -1,14 +1,15 @@
 """Two lists of records of one surface, and what differs between them. No I/O."""
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
-from snapshot_harness.align import Pair, align
+from snapshot_harness.align import Pair
 from snapshot_harness.causes import Cause
 from snapshot_harness.identities import tokens_in, without_numbers
 from snapshot_harness.json_value import Json
 from snapshot_harness.normalize import NormalizedLog
+from snapshot_harness.pairing import pair_records
 from snapshot_harness.places import FRAME_KINDS, LOG_KINDS, Kind, Place, frame_places, log_places
 from snapshot_harness.references import mapped, references, without_references
 from snapshot_harness.values import differences, fingerprint, shown
@@ -93,62 +94,25 @@ class Records:
 
     def causes(self) -> list[Cause]:
         """Return the differences in order of place."""
-        equal = align(self._left, self._right)
-        matched_l, matched_r = {left for left, _ in equal}, {right for _, right in equal}
-        missing = [k for k in range(len(self._left)) if k not in matched_l]
-        extra = [k for k in range(len(self._right)) if k not in matched_r]
-        moved = self._moved(missing, extra)
-        pairs = sorted([*equal, *self._changed(equal, moved)])
-        self._there = dict(pairs)
-        self._back = {right: left for left, right in pairs}
+        kinds = [(partial(self._kind_l, kind), partial(self._kind_r, kind)) for kind in self._kinds]
+        pairing = pair_records(self._left, self._right, kinds)
+        self._back = {right: left for left, right in pairing.pairs}
         # Records count from the header on; references count events.
-        self._events_there = {left - 1: right - 1 for left, right in pairs}
-        self._events_back = {right - 1: left - 1 for left, right in pairs}
-        found = [((k, 0), self._missing(k, moved.get(k))) for k in missing if k not in self._there]
-        gone = {*self._back, *moved.values()}
-        beside = self._neighbours() if extra else []
-        found += [
-            ((beside[k][1], -1), self._unexpected(k, after=beside[k][0]))
-            for k in extra
-            if k not in gone
-        ]
-        found += self._paired(pairs)
+        self._events_there = {left - 1: right - 1 for left, right in pairing.pairs}
+        self._events_back = {right - 1: left - 1 for left, right in pairing.pairs}
+        found = [((k, 0), self._missing(k, pairing.moved.get(k))) for k in pairing.missing]
+        beside = self._neighbours() if pairing.extra else []
+        for k in pairing.extra:
+            after, before = beside[k]
+            found.append(((before, -1), self._unexpected(k, after=after)))
+        found += self._paired(pairing.pairs)
         return [cause for _, cause in sorted(found, key=lambda item: item[0])]
 
-    def _moved(self, missing: Sequence[int], extra: Sequence[int]) -> dict[int, int]:
-        """Pair what is missing in one place with what is unexpected in another, and equal."""
-        twins: dict[str, list[int]] = {}
-        for place in reversed(extra):
-            twins.setdefault(self._right[place], []).append(place)
-        return {
-            place: twins[self._left[place]].pop()
-            for place in missing
-            if twins.get(self._left[place])
-        }
+    def _kind_l(self, kind: Kind, place: int) -> Hashable:
+        return kind(self._expected[place], self._places_l[place])
 
-    def _changed(self, equal: Sequence[Pair], moved: dict[int, int]) -> list[Pair]:
-        """Pair records between equal ones that are of one kind, and so the same one, changed."""
-        came = set(moved.values())
-        ends = (len(self._left), len(self._right))
-        found: list[Pair] = []
-        for (a, b), (c, d) in pairwise([(-1, -1), *equal, ends]):
-            lefts = [k for k in range(a + 1, c) if k not in moved]
-            rights = [k for k in range(b + 1, d) if k not in came]
-            found += self._alike(lefts, rights, level=0)
-        return found
-
-    def _alike(self, lefts: Sequence[int], rights: Sequence[int], *, level: int) -> list[Pair]:
-        """Pair records by their kind, the closest kind first, then looser ones."""
-        if not lefts or not rights or level == len(self._kinds):
-            return []
-        kind = self._kinds[level]
-        kinds_l = [kind(self._expected[k], self._places_l[k]) for k in lefts]
-        kinds_r = [kind(self._actual[k], self._places_r[k]) for k in rights]
-        pairs = align(kinds_l, kinds_r)
-        found = [(lefts[a], rights[b]) for a, b in pairs]
-        for (a, b), (c, d) in pairwise([(-1, -1), *pairs, (len(lefts), len(rights))]):
-            found += self._alike(lefts[a + 1 : c], rights[b + 1 : d], level=level + 1)
-        return found
+    def _kind_r(self, kind: Kind, place: int) -> Hashable:
+        return kind(self._actual[place], self._places_r[place])
 
     def _neighbours(self) -> list[Pair]:
         """Return, for each actual record, the committed ones that it came after and before."""
