@@ -17,9 +17,8 @@ from llm_replay import ReplayError
 models = Models()
 if os.environ.get("DSH_SNAPSHOT") == "replay":
     from llm_replay import ReplayConfig, install_llm_replay
-    from llm_replay.config import with_environment
 
-    install_llm_replay(models, with_environment(ReplayConfig(), os.environ))
+    install_llm_replay(models, ReplayConfig())
 else:
     from provider import Endpoint
 

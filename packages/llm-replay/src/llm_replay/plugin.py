@@ -1,11 +1,10 @@
 """The plugin that puts recorded models in the place of live ones."""
 
-import os
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
-from llm_replay.config import ReplayConfig, parse_config, with_environment
+from llm_replay.config import ReplayConfig, parse_config
 from llm_replay.replay import install_llm_replay
 
 name = "llm-replay"
@@ -45,5 +44,4 @@ def apply(context: PluginContext, config: ReplayConfig) -> Callable[[], None]:
         ConfigError: The configuration says something impossible.
         ReplayError: The fixture can't be replayed.
     """
-    config = with_environment(config, os.environ)
     return install_llm_replay(context.service("llm"), config).dispose

@@ -9,7 +9,7 @@ from typing import Any
 
 from llm_replay.chunks import Chunk
 from llm_replay.claims import ClaimFiles, NoClaims
-from llm_replay.config import ReplayConfig, ReplayProviderConfig, check_config
+from llm_replay.config import ReplayConfig, ReplayProviderConfig, check_config, with_environment
 from llm_replay.cursors import Cursors, Track
 from llm_replay.exceptions import ReplayError, ReplayFault, UnclaimedScriptError
 from llm_replay.pacing import Pace, pace_of
@@ -27,15 +27,15 @@ def install_llm_replay(
     """Replace the models of `runtime` by recorded ones.
 
     With providers configured, each is registered with its catalogue; without, replay answers
-    every request, in front of all adapters. The verdict goes where `environ` (default: the
-    process's own) says, and nowhere if it says nothing.
+    every request, in front of all adapters. `environ` (default: the process's own) names the
+    files that `config` does not, and where the verdict goes; nowhere if it says nothing.
 
     Raises:
         ConfigError: The configuration says something impossible.
         ReplayError: The fixture can't be replayed.
     """
-    config = check_config(config)
     environ = os.environ if environ is None else environ
+    config = with_environment(check_config(config), environ)
     directory = environ.get("DSH_SNAPSHOT_VERDICT_DIR")
     replay = Replay(
         load_session_scripts(config),

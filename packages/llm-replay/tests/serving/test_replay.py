@@ -233,3 +233,15 @@ def test_the_process_environment_is_the_default(
     install_llm_replay(runtime, ReplayConfig(file=log))
 
     assert len(read_verdict(verdict_dir)) == 1
+
+
+def test_files_that_the_configuration_does_not_name_come_from_the_environment(
+    runtime: Runtime, tmp_path: Path
+) -> None:
+    named = {"DSH_SNAPSHOT_FILE": str(write_log(tmp_path / "a.jsonl", text_call("named")))}
+    file = write_log(tmp_path / "b.jsonl", text_call("told"))
+
+    for config, said in ((ReplayConfig(), "named"), (ReplayConfig(file=file), "told")):
+        handle = install_llm_replay(runtime, config, environ=named)
+        assert ask(runtime) == [said]
+        handle.dispose()
