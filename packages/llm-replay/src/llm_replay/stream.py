@@ -79,7 +79,6 @@ class ServedCall:
     async def _end(self, entry: dict[str, Any]) -> None:
         match entry["kind"]:
             case "throw":
-                self.served()
                 raise RecordedFailureError(message=entry["message"], code=entry["code"])
             case "hang":
                 if "readyFile" in entry:

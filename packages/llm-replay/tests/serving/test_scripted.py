@@ -32,6 +32,7 @@ def test_a_scripted_model_is_a_handler_and_a_provider(runtime: Runtime) -> None:
     runtime.register_provider("scripted", model)
     assert texts(asyncio.run(collect(runtime.stream(Request(), "scripted")))) == ["one"]
     assert ([info.id for info in model.models], model.retry_policy) == (["scripted"], None)
+    assert model.name == "Scripted"
 
     runtime.use(model)
     assert texts(asyncio.run(collect(runtime.stream(Request())))) == ["two"]
@@ -100,9 +101,10 @@ def test_a_compaction_may_rewrite_the_history() -> None:
 
 
 def test_a_request_for_another_purpose_has_messages_of_its_own() -> None:
-    model = scripted(say("1"), say("title"), say("2"), say("3"))
+    model = scripted(say("1"), say("title"), say("title"), say("2"), say("3"))
     read(model, user("a"), purpose="turn")
     read(model, user("name this"), purpose="session-title")
+    read(model, user("name it again"), purpose="session-title")
     read(model, user("a"), user("b"), purpose="turn")
 
     with pytest.raises(RequestError, match=r"messages\[1\]: was there in the request before"):
