@@ -137,6 +137,43 @@ def test_installed_agent_serves_a_recorded_turn_over_stdio(home: Path) -> None:
     assert json.loads(log[-1])["type"] == "turn/end"
 
 
+def test_client_that_vanishes_in_the_middle_of_a_turn_ends_the_process_cleanly(
+    home: Path,
+) -> None:
+    override = home / "replay.override.json"
+    override.write_text('[{"kind": "hang"}]')
+    command_line = [sys.executable, "-m", "acp_example", "--config", str(home / "agent.toml")]
+    with subprocess.Popen(  # noqa: S603  our own program
+        command_line,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**environment(home), "DSH_SNAPSHOT_OVERRIDE": str(override)},
+        text=True,
+    ) as agent:
+        assert agent.stdin is not None
+        assert agent.stdout is not None
+        assert agent.stderr is not None
+        for frame in conversation(home):
+            agent.stdin.write(json.dumps(frame) + "\n")
+        agent.stdin.flush()
+        agent.stdout.readline()
+        session = json.loads(agent.stdout.readline())["result"]["sessionId"]
+        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}
+        frame = {"jsonrpc": "2.0", "id": 3, "method": "session/prompt", "params": prompt}
+        agent.stdin.write(json.dumps(frame) + "\n")
+        agent.stdin.flush()
+        agent.stdout.readline()
+        agent.stdout.close()
+        agent.stdin.close()
+        noise = agent.stderr.read()
+
+    assert (agent.returncode, noise) == (0, "")
+    log = (home / "sessions" / "1" / "session.jsonl").read_text().splitlines()
+    reason = {"kind": "aborted", "reason": {"kind": "disposed"}}
+    assert json.loads(log[-1])["data"]["reason"] == reason
+
+
 def test_installed_agent_leaves_when_its_input_ends_at_once(home: Path) -> None:
     done = subprocess.run(  # noqa: S603  our own program
         [sys.executable, "-m", "acp_example", "--config", str(home / "agent.toml")],
