@@ -130,6 +130,18 @@ def test_what_no_run_left_is_refused(suite: Path, text: str) -> None:
         find_kept(suite)
 
 
+@pytest.mark.parametrize("key", ["files", "base"])
+def test_a_file_elsewhere_is_refused(suite: Path, key: str) -> None:
+    place = keep(suite, "one", files={TRANSCRIPT: NEW}, environ={})
+    text = (place / "pending.json").read_text()
+    facts = json.loads(text)
+    facts[key] = ["../two"] if key == "files" else {"../two": None}
+    (place / "pending.json").write_text(json.dumps(facts))
+
+    with pytest.raises(FixtureError, match="not what this version"):
+        find_kept(suite)
+
+
 def test_half_a_folder_is_passed_over(suite: Path) -> None:
     place = keep(suite, "one", files={TRANSCRIPT: NEW}, environ={})
     place.rename(place.with_name(".one.17"))

@@ -58,22 +58,23 @@ def log_problems(
     ]
     yield from _order(fixture)
     yield from _scripts(fixture, calls, overrides)
+    yield from _rows(fixture, file)
+    if script is not None:
+        yield from _fixed_points(suite, file, fixture, script)
+        hangs = any(_hangs(own, overrides.get(place)) for place, own in enumerate(calls))
+        yield from _waits(directory / INPUT, file, script, hangs=hangs)
+
+
+def _rows(fixture: Fixture, file: ScenarioFile) -> Iterator[Problem]:
     for place, log in enumerate(fixture.logs):
         yield from row_problems(
-            directory / log.name,
+            fixture.directory / log.name,
             log,
             overridden=fixture.overridden.get(place, ()),
             primary=not place,
             malformed=file.malformed,
             authored=file.origin == "authored",
         )
-    if script is not None:
-        compares = suite.file.log != "none" and (
-            script.prompts if file.compares_log is None else file.compares_log
-        )
-        yield from _fixed_points(suite, file, fixture, compares=compares)
-        hangs = [place for place, own in enumerate(calls) if _hangs(own, overrides.get(place))]
-        yield from _waits(directory / INPUT, file, script, hangs=bool(hangs))
 
 
 def _order(fixture: Fixture) -> Iterator[Problem]:
@@ -137,9 +138,10 @@ def _hangs(calls: Sequence[DerivedCall], override: SessionOverride | None) -> bo
 
 
 def _fixed_points(
-    suite: Suite, file: ScenarioFile, fixture: Fixture, *, compares: bool
+    suite: Suite, file: ScenarioFile, fixture: Fixture, script: Script
 ) -> Iterator[Problem]:
-    logs = fixture.logs if compares else []
+    compares = script.prompts if file.compares_log is None else file.compares_log
+    logs = fixture.logs if compares and suite.file.log != "none" else []
     normalized = normalize_fixture(
         logs, fixture.transcript, rules=rules_of(suite), overridden=fixture.overridden
     )

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -62,13 +62,13 @@ def keep(  # noqa: PLR0913  facts, all by keyword
         "causes": [asdict(cause) for cause in causes],
         "refusals": [redact(text, environ) for text in (*refusals, *leaks)],
     }
+    text = redact(json.dumps(facts, ensure_ascii=False, indent=2), environ)
+    described = f"{text}\n".encode(errors="backslashreplace")
     fresh = target.with_name(f".{scenario}.{os.getpid()}")
     shutil.rmtree(fresh, ignore_errors=True)
     fresh.mkdir(parents=True)
-    for name, data in clean.items():
+    for name, data in {**clean, FACTS: described}.items():
         (fresh / name).write_bytes(data)
-    text = redact(json.dumps(facts, ensure_ascii=False, indent=2), environ)
-    (fresh / FACTS).write_text(f"{text}\n", "utf-8", errors="backslashreplace")
     forget(suite, scenario)
     fresh.rename(target)
     return target
@@ -99,21 +99,7 @@ def accept(suite: Path, kept: Kept) -> list[str]:
         FixtureError: The files must not be taken over, or the scenario is another by now.
     """
     directory = suite / kept.scenario
-    left = pending(directory)
-    problems = [] if left is None else [left.problem]
-    problems += [
-        Problem(path=kept.directory, what=text, hint="find out why; then refresh or record")
-        for text in kept.refusals
-    ]
-    problems += [
-        Problem(
-            path=directory / name,
-            what="the file changed since the run that left these",
-            hint="run the scenario again, then review what differs",
-        )
-        for name, digest in kept.base.items()
-        if _digest(directory / name) != digest
-    ]
+    problems = list(_objections(directory, kept))
     if problems:
         raise FixtureError(problems=problems)
     files: dict[str, bytes | None] = dict.fromkeys(kept.base)
@@ -127,6 +113,21 @@ def accept(suite: Path, kept: Kept) -> list[str]:
     return written
 
 
+def _objections(directory: Path, kept: Kept) -> Iterator[Problem]:
+    """Yield why a run's files must not be taken over."""
+    left = pending(directory)
+    if left is not None:
+        yield left.problem
+    for text in kept.refusals:
+        hint = "find out why; then refresh or record"
+        yield Problem(path=kept.directory, what=text, hint=hint)
+    for name, digest in kept.base.items():
+        if _digest(directory / name) != digest:
+            what = "the file changed since the run that left these"
+            hint = "run the scenario again, then review what differs"
+            yield Problem(path=directory / name, what=what, hint=hint)
+
+
 def _without_credentials(
     files: Mapping[str, bytes], environ: Mapping[str, str]
 ) -> tuple[dict[str, bytes], list[str]]:
@@ -138,6 +139,11 @@ def _without_credentials(
         leaks += [f"{name}:{one.line}: {one.what} was cut out" for one in found]
         clean[name] = redact(text, environ).encode(errors="surrogateescape") if found else data
     return clean, leaks
+
+
+def _plain(name: str) -> str:
+    """Return the name of a file in a scenario, and of none elsewhere."""
+    return {Path(name).name: name}[name]
 
 
 def _cause(facts: dict[str, Any]) -> Cause:
@@ -157,8 +163,8 @@ def _read(directory: Path) -> Kept:
                 facts["version"], facts["scenario"]
             ],
             directory=directory,
-            files=tuple(facts["files"]),
-            base=dict(facts["base"]),
+            files=tuple(_plain(name) for name in facts["files"]),
+            base={_plain(name): digest for name, digest in facts["base"].items()},
             causes=tuple(_cause(cause) for cause in facts["causes"]),
             refusals=tuple(facts["refusals"]),
         )
