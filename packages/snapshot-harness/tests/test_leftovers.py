@@ -2,6 +2,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,8 +11,16 @@ from snapshot_harness.leftovers import kill_escaped, kill_group, own_children
 SLEEP = "/bin/sleep"
 
 
-def sleeper(**rest: object) -> subprocess.Popen[bytes]:
-    return subprocess.Popen([SLEEP, "600"], start_new_session=True, **rest)  # type: ignore[call-overload,no-any-return]  # noqa: S603  keywords of Popen
+STOPS = ["/bin/sh", "-c", "echo; kill -s STOP $$"]
+
+
+def sleeper(**rest: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401  keywords of Popen
+    """A process that stays until it is killed; it has spoken, so the system knows its arguments."""
+    process = subprocess.Popen(STOPS, stdout=subprocess.PIPE, start_new_session=True, **rest)  # noqa: S603  constants
+    assert process.stdout is not None
+    with process.stdout as stdout:
+        assert stdout.readline() == b"\n"
+    return process
 
 
 def test_what_is_left_of_a_group_is_killed_and_named() -> None:
@@ -19,7 +28,7 @@ def test_what_is_left_of_a_group_is_killed_and_named() -> None:
 
     (found,) = kill_group(process.pid, grace_s=0)
 
-    assert str(found) == f"{process.pid} (/bin/sleep 600)"
+    assert str(found) == f"{process.pid} ({' '.join(STOPS)})"
     assert process.wait() == -9
     assert kill_group(process.pid) == []
 

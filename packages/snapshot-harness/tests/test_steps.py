@@ -57,6 +57,12 @@ def test_a_script_that_asks_the_model_nothing_does_not_prompt(tmp_path: Path) ->
     assert not read(tmp_path, {"steps": [{"op": "initialize"}]}).prompts
 
 
+def test_a_prompt_that_must_be_refused_prompts_too(tmp_path: Path) -> None:
+    step = {"op": "promptExpectError", "text": "Hi"}
+
+    assert read(tmp_path, {"steps": [step]}).prompts
+
+
 def test_a_cancels_file_is_a_wait_for_a_file(tmp_path: Path) -> None:
     step = {"op": "promptAndCancel", "text": "Hi", "waitForFile": {"path": "a", "timeoutMs": 5}}
 

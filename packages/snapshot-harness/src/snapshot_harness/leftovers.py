@@ -128,7 +128,8 @@ def _command(pid: int) -> str:
     """Return a process's arguments, where the system shows them."""
     with contextlib.suppress(OSError):
         arguments = (_PROC / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ")
-        return arguments.decode("utf-8", "replace").strip()[:SHOWN]
+        # A process that has only just begun has none yet.
+        return arguments.decode("utf-8", "replace").strip()[:SHOWN] or "?"
     return "?"
 
 

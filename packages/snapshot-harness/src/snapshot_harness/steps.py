@@ -181,6 +181,15 @@ AnyStep = Annotated[
 ]
 
 
+_PROMPTS = (
+    Prompt,
+    PromptContent,
+    PromptExpectError,
+    PromptAndCancel,
+    PromptAndWaitForAgentMessage,
+)
+
+
 class PermissionAnswer(Strict):
     """What the client says to one permission request."""
 
@@ -209,8 +218,7 @@ class Script(Strict):
     @property
     def prompts(self) -> bool:
         """Whether any step asks the model something."""
-        kinds = (Prompt, PromptContent, PromptAndCancel, PromptAndWaitForAgentMessage)
-        return any(isinstance(step, kinds) for step in self.steps)
+        return any(isinstance(step, _PROMPTS) for step in self.steps)
 
 
 def read_script(path: Path) -> Script:
