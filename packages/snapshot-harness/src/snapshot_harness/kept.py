@@ -64,13 +64,7 @@ def keep(  # noqa: PLR0913  facts, all by keyword
     }
     text = redact(json.dumps(facts, ensure_ascii=False, indent=2), environ)
     described = f"{text}\n".encode(errors="backslashreplace")
-    fresh = target.with_name(f".{scenario}.{os.getpid()}")
-    shutil.rmtree(fresh, ignore_errors=True)
-    fresh.mkdir(parents=True)
-    for name, data in {**clean, FACTS: described}.items():
-        (fresh / name).write_bytes(data)
-    forget(suite, scenario)
-    fresh.rename(target)
+    _replace(target, {**clean, FACTS: described})
     return target
 
 
@@ -111,6 +105,17 @@ def accept(suite: Path, kept: Kept) -> list[str]:
     written = write_scenario(directory, files)
     forget(suite, kept.scenario)
     return written
+
+
+def _replace(target: Path, files: Mapping[str, bytes]) -> None:
+    """Put files into a folder that had others, or none, in one step."""
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    for name, data in files.items():
+        (fresh / name).write_bytes(data)
+    shutil.rmtree(target, ignore_errors=True)
+    fresh.rename(target)
 
 
 def _objections(directory: Path, kept: Kept) -> Iterator[Problem]:
