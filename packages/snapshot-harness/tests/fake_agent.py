@@ -197,6 +197,9 @@ class Agent:
             self.send({"id": frame["id"], "error": {"code": -32603, "message": "failed"}})
             return
         self.send({"id": frame["id"], "result": {"stopReason": reason}})
+        if "late-update" in WORDS:
+            content = {"type": "text", "text": "too late"}
+            self.update(session, {"sessionUpdate": "agent_message_chunk", "content": content})
 
 
 class Turn:
@@ -307,7 +310,7 @@ def now() -> int:
     return int(time.time() * 1000)
 
 
-def misbehave(agent: Agent, session: str) -> None:  # noqa: C901  a list of faults
+def misbehave(agent: Agent, session: str) -> None:  # noqa: C901, PLR0912  a list of faults
     """Do what $FAKE says, in the middle of a turn."""
     raw = sys.stdout.buffer
     if "noise" in WORDS:
@@ -317,6 +320,8 @@ def misbehave(agent: Agent, session: str) -> None:  # noqa: C901  a list of faul
     if "half-line" in WORDS:
         raw.write(b'{"jsonrpc":')
     raw.flush()
+    if "bad-verdict" in WORDS:
+        Path(os.environ["DSH_SNAPSHOT_VERDICT_DIR"], "x.jsonl").write_text("no JSON\n")
     if "tell-key" in WORDS:
         sys.stderr.write(f"the key is {os.environ.get('FAKE_KEY')}\n")
     if "exit" in WORDS or "half-line" in WORDS or ("exit-in-replay" in WORDS and not LIVE):

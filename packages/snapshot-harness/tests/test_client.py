@@ -98,6 +98,28 @@ def test_what_cannot_be_served_is_an_error_of_the_protocol(
     assert answer["message"].startswith(error[1].format(cwd=asker.cwd))
 
 
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("fs/read_text_file", {"path": "{cwd}/a", "line": "x"}),
+        ("fs/read_text_file", {"path": "/a\0b"}),
+        ("terminal/create", {"command": "x", "env": ["x"]}),
+        ("terminal/create", {"command": "x", "env": [{"name": "A"}]}),
+        ("terminal/create", {"command": "x", "args": 3}),
+        ("terminal/create", {"command": "x", "outputByteLimit": "x"}),
+        ("terminal/create", {"command": "x\0"}),
+    ],
+)
+def test_params_of_the_wrong_kind_are_refused(
+    asker: Asker, method: str, params: dict[str, Any]
+) -> None:
+    (asker.cwd / "a").touch()
+    if "path" in params:
+        params = {**params, "path": params["path"].format(cwd=asker.cwd)}
+
+    assert asker.ask(method, **params)["code"] == -32602
+
+
 def test_params_that_are_no_object_are_refused(asker: Asker) -> None:
     asker.client.serve({"id": 1, "method": "fs/read_text_file", "params": []}, asker.sink)
 

@@ -1,5 +1,6 @@
 """The scripted client, told frames by hand: what it sends, what it waits for, what it refuses."""
 
+import contextlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,6 +8,8 @@ from functools import partial
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from snapshot_harness.driver import Driver
 from snapshot_harness.moves import play
@@ -695,6 +698,61 @@ def test_an_answer_to_no_request_is_noted_and_other_frames_pass() -> None:
         "the agent answered a request nobody made: id True",
     ]
     assert len(player.driver.transcript) == 8
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.sampled_from(["s1", "a", "turn/end"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["sessionId", "update", "toolCallId", "toolCall", "options", "kind"]),
+            inner,
+            max_size=4,
+        )
+    ),
+    max_leaves=12,
+)
+METHODS = ["session/update", "session/request_permission", "fs/read_text_file", "x"]
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "method": st.sampled_from(METHODS) | JSON,
+                "id": JSON,
+                "params": JSON,
+                "result": JSON,
+                "error": JSON,
+            },
+        ),
+        max_size=6,
+    )
+)
+def test_no_frame_whatever_is_in_it_brings_the_driver_down(frames: list[dict[str, Any]]) -> None:
+    player = after_start(PROMPT, answers=[{"kind": "allow_once", "toolCall": 1}, {"kind": "hold"}])
+
+    with contextlib.suppress(StepFailedError):
+        for frame in frames:
+            player.tell(**frame)
+
+
+@given(
+    st.lists(
+        st.fixed_dictionaries(
+            {"type": st.sampled_from(["turn/start", "turn/end", "tool/call"]) | JSON},
+            optional={"data": JSON},
+        ),
+        max_size=5,
+    )
+)
+def test_no_log_whatever_is_in_it_brings_a_wait_down(log: list[dict[str, Any]]) -> None:
+    wait = {"op": "waitForEvent", "type": "tool/result", "where": {"callId": "a"}}
+    for step in ({"op": "waitForTurnStart"}, {"op": "waitForTurnEnd"}, wait):
+        world = FakeWorld(logs={"s1": log}, below=[log], live=True)
+        with contextlib.suppress(StepFailedError):
+            after_start({"op": "promptAndCancel", "text": "Hi", "wait": step}, world=world)
 
 
 def test_a_restart_marks_the_transcript_and_drops_what_was_in_flight() -> None:

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from llm_replay.exceptions import ReplayError
 from llm_replay.script import SessionScript
 from llm_replay.session_log import SessionLog
 from llm_replay.tokens import Roots
@@ -86,7 +87,7 @@ class _World:
         return hangs_now(self._told(), self.scripts)
 
     def _told(self) -> Told:
-        return fold(read_verdict(self.directory.path / "verdict"))
+        return read_told(self.directory.path / "verdict")
 
 
 _swept: set[int] = set()
@@ -158,8 +159,12 @@ def _run_in(  # noqa: PLR0913  all that a run is made of
     shell = Shell(boot, driver, Client(directory.cwd, env))
     failure: AgentError | None = None
     logs: list[SessionLog] = []
+    told = Told(installed=False)
     try:
-        shell.run()
+        try:
+            shell.run()
+        finally:
+            told = read_told(directory.path / "verdict")
         if suite.file.log == "session-jsonl":
             logs = harvest(directory.path / "sessions")
     except AgentError as error:
@@ -167,13 +172,25 @@ def _run_in(  # noqa: PLR0913  all that a run is made of
     return Run(
         logs=logs,
         transcript=driver.transcript,
-        told=fold(read_verdict(directory.path / "verdict")),
+        told=told,
         roots=Roots(**world.roots),
         failure=failure,
         findings=[*shell.findings, *driver.desk.unnamed_in(_tool_runs(driver.transcript))],
         notes=driver.notes,
         stderr_tail=shell.stderr_tail,
     )
+
+
+def read_told(directory: Path) -> Told:
+    """Return what the agent's replay has told so far.
+
+    Raises:
+        AgentError: It is not what the contract says.
+    """
+    try:
+        return fold(read_verdict(directory))
+    except ReplayError as error:
+        raise AgentError(what=f"the agent's verdict can't be read: {error}") from None
 
 
 def copy_workspace(source: Path, cwd: Path) -> None:

@@ -59,6 +59,8 @@ class Client:
             response = respond(request, _HANDLERS[method](self, params))
         except ClientRefusal as refusal:
             response = refuse(request, refusal.code, str(refusal))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            response = refuse(request, INVALID_PARAMS, f"params are not as ACP says: {error!r}")
         sink.send(encode(response), counted=False)
 
     def end(self) -> None:
@@ -78,7 +80,7 @@ class Client:
         line, limit = params.get("line"), params.get("limit")
         if line is None and limit is None:
             return {"content": text}
-        start = max(0, (line or 1) - 1)
+        start = max(0, (1 if line is None else line) - 1)
         lines = text.splitlines(keepends=True)
         return {"content": "".join(lines[start : None if limit is None else start + limit])}
 
@@ -98,10 +100,11 @@ class Client:
         where = self._inside(params, "cwd") if params.get("cwd") else self.cwd
         extra = {entry["name"]: entry["value"] for entry in params.get("env") or []}
         argv = [str(params.get("command")), *(params.get("args") or [])]
+        limit = params.get("outputByteLimit")
+        if limit is not None and (type(limit) is not int or limit < 0):
+            raise ClientRefusal(INVALID_PARAMS, "outputByteLimit must be a number of bytes")
         try:
-            terminal = Terminal(
-                argv, cwd=where, env={**self.env, **extra}, limit=params.get("outputByteLimit")
-            )
+            terminal = Terminal(argv, cwd=where, env={**self.env, **extra}, limit=limit)
         except OSError as error:
             raise ClientRefusal(INTERNAL_ERROR, f"can't start: {error.strerror}") from None
         self._made += 1

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from snapshot_harness.frames import encode
-from snapshot_harness.permissions import METHOD, PermissionDesk, refuse
+from snapshot_harness.permissions import METHOD, PermissionDesk, as_name, as_object, refuse
 from snapshot_harness.plan import (
     Action,
     Move,
@@ -225,15 +225,16 @@ class Driver:
         if not isinstance(params, dict) or not isinstance(params.get("update"), dict):
             return
         update = params["update"]
-        if update.get("toolCallId") is not None:
-            self.desk.announce(params.get("sessionId"), update["toolCallId"])
+        tool_call = as_name(update.get("toolCallId"))
+        if tool_call is not None:
+            self.desk.announce(as_name(params.get("sessionId")), tool_call)
         for session in self.sessions:
             if session.id == params.get("sessionId"):
                 session.updates.append(update)
 
     def _take_request(self, frame: dict[str, Any], method: object, place: int) -> None:
         if method == METHOD:
-            asking = (frame.get("params") or {}).get("sessionId")
+            asking = as_object(frame.get("params")).get("sessionId")
             cancelling = any(one.id == asking and one.cancelling for one in self.sessions)
             self._reply(self.desk.ask(frame, place=place, cancelling=cancelling))
         elif SERVED.get(str(method)) in self.capabilities:

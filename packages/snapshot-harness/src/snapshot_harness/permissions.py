@@ -15,7 +15,7 @@ class _Open:
     """A request that has no answer yet."""
 
     request: dict[str, Any]
-    session: object
+    session: str | None
     answer: int
 
 
@@ -34,17 +34,17 @@ class PermissionDesk:
     _given: set[int] = field(default_factory=set)
     _taken: set[int] = field(default_factory=set)
     _open: list[_Open] = field(default_factory=list)
-    _calls: dict[tuple[object, object], int] = field(default_factory=dict)
+    _calls: dict[tuple[str | None, str | None], int] = field(default_factory=dict)
 
-    def announce(self, session: object, tool_call: object) -> None:
+    def announce(self, session: str | None, tool_call: str) -> None:
         """Take note of a tool call, which gets the next number if it is new."""
         self._calls.setdefault((session, tool_call), len(self._calls) + 1)
 
     def ask(self, request: dict[str, Any], *, place: int, cancelling: bool) -> list[dict[str, Any]]:
         """Take in a request, the frame at `place`; return the responses that are due now."""
-        params = request.get("params") or {}
-        session = params.get("sessionId")
-        tool_call = (params.get("toolCall") or {}).get("toolCallId")
+        params = as_object(request.get("params"))
+        session = as_name(params.get("sessionId"))
+        tool_call = as_name(as_object(params.get("toolCall")).get("toolCallId"))
         if tool_call is not None:
             self.announce(session, tool_call)
         index = None if cancelling else self._match(session, tool_call)
@@ -55,7 +55,7 @@ class PermissionDesk:
         self._open.append(_Open(request, session, index))
         return list(self._due())
 
-    def cancel(self, session: object) -> list[dict[str, Any]]:
+    def cancel(self, session: str) -> list[dict[str, Any]]:
         """Answer what is open in a session: the client has cancelled."""
         closed = [one for one in self._open if one.session == session]
         self._open = [one for one in self._open if one.session != session]
@@ -84,7 +84,7 @@ class PermissionDesk:
                         "tool call, and several requests came while the same batch ran"
                     )
 
-    def _match(self, session: object, tool_call: object) -> int | None:
+    def _match(self, session: str | None, tool_call: str | None) -> int | None:
         free = [
             (index, answer) for index, answer in enumerate(self.answers) if index not in self._taken
         ]
@@ -113,7 +113,8 @@ class PermissionDesk:
 
     def _decide(self, one: _Open) -> dict[str, Any]:
         answer = self.answers[one.answer]
-        options = (one.request.get("params") or {}).get("options") or []
+        listed = as_object(one.request.get("params")).get("options")
+        options = [as_object(option) for option in listed] if isinstance(listed, list) else []
         for option in options:
             if option.get("kind") == answer.kind:
                 outcome = {"outcome": "selected", "optionId": option.get("optionId")}
@@ -123,6 +124,16 @@ class PermissionDesk:
             f"permission answer {one.answer} ({_shown(answer)}) was not offered; offered: {offered}"
         )
         return respond(one.request, CANCELLED)
+
+
+def as_object(value: object) -> Mapping[str, Any]:
+    """Return a JSON object; anything else the agent sends in its place has no members."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_name(value: object) -> str | None:
+    """Return an id; anything else the agent sends in its place is none."""
+    return value if isinstance(value, str) else None
 
 
 def respond(request: Mapping[str, Any], result: object) -> dict[str, Any]:

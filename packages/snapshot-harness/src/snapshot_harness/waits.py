@@ -5,6 +5,7 @@ from typing import Any
 
 from snapshot_harness import conditions
 from snapshot_harness.driver import Driver
+from snapshot_harness.permissions import as_name, as_object
 from snapshot_harness.plan import Moves, RefusedError, Session, Until
 
 Event = dict[str, Any]
@@ -105,8 +106,8 @@ def _boundaries(events: Sequence[Event]) -> list[Event]:
 
 
 def _turn(event: Event) -> int:
-    turn = (event.get("data") or {}).get("turn")
-    if not isinstance(turn, int) or isinstance(turn, bool) or turn < 1:
+    turn = as_object(event.get("data")).get("turn")
+    if type(turn) is not int or turn < 1:
         raise RefusedError(f"the log has a {event['type']} with the turn {turn!r}")
     return turn
 
@@ -153,13 +154,13 @@ def _refuse_later_call(events: Sequence[Event], step: conditions.WaitForEvent) -
     if step.type == "tool/call":
         return
     named = set(_strings(step.where))
-    first: dict[tuple[object, object], object] = {}
+    first: dict[str, str | None] = {}
     for event in events:
         if event.get("type") != "tool/call":
             continue
-        data = event.get("data") or {}
-        batch = (data.get("turn"), data.get("step"))
-        call = data.get("callId")
+        data = as_object(event.get("data"))
+        batch = repr((data.get("turn"), data.get("step")))
+        call = as_name(data.get("callId"))
         if first.setdefault(batch, call) != call and call in named:
             raise RefusedError(
                 f"{call!r} is a later call of its batch: its events stand in the log only when "
