@@ -238,6 +238,13 @@ def test_wrong_references_are_told() -> None:
     )
 
 
+def test_an_event_taken_out_by_hand_is_one_cause() -> None:
+    less = EVENTS[:1] + EVENTS[2:]
+
+    assert only(compare(of(less), of(EVENTS))).message == "unexpected step/start after this line"
+    assert only(compare(of(EVENTS), of(less))).message == "step/start is missing"
+
+
 def test_a_replaced_range_is_a_reference() -> None:
     def replacing(start: int) -> Events:
         operation = {"op": "replace", "start": start, "end": 2}
