@@ -32,8 +32,9 @@ QUICK = "[deadlines]\nstep_s = 1.5\nshutdown_s = 0.3\n"
 
 
 @pytest.fixture(autouse=True)
-def temp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A temporary directory of its own, in which nothing may stay; nor any process or pipe."""
+    assert tmp_path.is_dir()  # made before the place for such directories moves
     # Not below pytest's own: a run directory's path has a fixed length.
     directory = Path(tempfile.mkdtemp(prefix="f"))
     monkeypatch.setattr(tempfile, "tempdir", str(directory))

@@ -19,7 +19,8 @@ from snapshot_harness.rundir import (
 
 
 @pytest.fixture
-def temp(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    assert tmp_path.is_dir()  # made before the place for such directories moves
     directory = Path(tempfile.mkdtemp(prefix="d"))
     monkeypatch.setattr(tempfile, "tempdir", str(directory))
     yield directory
