@@ -73,15 +73,32 @@ def test_glob_says_that_there_is_more(ws: Workspace) -> None:
 
 
 def test_oversized_output_of_glob_is_cut_at_whole_lines(ws: Workspace) -> None:
-    for number in range(60):
-        ws.file(f"{number:02}{'x' * 198}")
+    names = [f"{number:02}{'x' * 198}" for number in range(60)]
+    for name in names:
+        ws.file(name)
 
     result = ws.run(Glob(), pattern="*")
 
-    assert len(result.text.encode()) <= 10_240
-    assert result.text.count("\n") == 49
-    assert result.notice == "only the first 50 lines fit"
+    path = ws.spill / "1-2.1.1/3.1.2-glob.txt"
+    shown = result.text.splitlines()
+    assert len(result.visible.encode()) <= 10_240
+    assert shown == names[: len(shown)]
+    assert len(shown) >= 48
+    assert (
+        result.notice
+        == f"only the first {len(shown)} lines fit; read {str(path)!r} for all of them"
+    )
     assert result.truncated is True
+    assert result.details == {"count": 60}
+    assert path.read_text().splitlines() == names
+
+
+def test_without_a_place_for_it_the_rest_of_a_listing_is_gone(ws: Workspace) -> None:
+    ws.spills = False
+    for number in range(60):
+        ws.file(f"{number:02}{'x' * 198}")
+
+    assert ws.run(Glob(), pattern="*").notice == "only the first 50 lines fit"
 
 
 def test_glob_says_that_it_could_not_look_everywhere(

@@ -58,11 +58,25 @@ def test_grep_says_that_there_is_more(ws: Workspace) -> None:
 def test_oversized_output_of_grep_is_cut_at_whole_lines(ws: Workspace) -> None:
     ws.file("a", ("x" * 300 + "\n") * 50)
 
-    result = ws.run(Grep(), pattern="x")
+    result = ws.run(Grep(), pattern="x", limit=40)
 
-    assert len(result.text.encode()) <= 10_240
-    assert result.notice == "only the first 33 lines fit"
-    assert len(result.details["matches"]) == 33
+    path = ws.spill / "1-2.1.1/3.1.2-grep.txt"
+    shown = result.text.splitlines()
+    assert len(result.visible.encode()) <= 10_240
+    assert len(result.details["matches"]) == len(shown) >= 32
+    assert result.notice == (
+        "only the first 40 matches are listed; "
+        f"only the first {len(shown)} lines fit; read {str(path)!r} for all of them"
+    )
+    assert path.read_text().count("\n") == 40
+
+
+def test_grep_lists_no_more_than_anybody_reads(ws: Workspace) -> None:
+    ws.file("a", "x\n" * 1001)
+
+    result = ws.run(Grep(), pattern="x", limit=10**9)
+
+    assert result.notice == "only the first 1000 matches are listed"
 
 
 def test_grep_says_that_it_could_not_look_everywhere(

@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from acp_example.bounds import Limit, cut_end
 from acp_example.tools import ToolContext, ToolResult, ToolSpec
 from acp_example.tools.files import directory
+from acp_example.tools.listing import listing
 from acp_example.tools.patterns import Pattern, compile_pattern
 from acp_example.tools.schema import integer, name, object_of, text_of
 from acp_example.tools.walk import Walk
@@ -64,22 +65,8 @@ class Glob:
             notices.append(f"only the first {limit} files are listed; narrow the pattern")
         if walk.stopped and len(found) <= limit:
             notices.append("the directory is too large to be searched whole; narrow the path")
-        return listing(shown, nothing="no file matches", notices=notices)
-
-
-def listing(lines: list[str], *, nothing: str, notices: list[str]) -> ToolResult:
-    """Return lines as a result that fits; what was left out, and why, is said once."""
-    text = "\n".join(lines) or nothing
-    kept = cut_end(text, Limit(lines=max(1, len(lines))))
-    if len(kept) < len(text):
-        kept = kept[: kept.rfind("\n")] if "\n" in kept else kept
-        notices = [*notices, f"only the first {kept.count(chr(10)) + 1} lines fit"]
-    return ToolResult(
-        text=kept,
-        notice="; ".join(notices) or None,
-        truncated=bool(notices),
-        details={"count": len(lines)},
-    )
+        result = listing(shown, context, name="glob", nothing="no file matches", notices=notices)
+        return replace(result, details={"count": len(shown)})
 
 
 def _find(walk: Walk, pattern: Pattern, limit: int) -> list[str]:

@@ -6,18 +6,20 @@ import re
 import sys
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from acp_example.exceptions import ToolError
 from acp_example.tools import ToolContext, ToolResult, ToolSpec, grep_worker
 from acp_example.tools.files import reported
-from acp_example.tools.glob import listing
+from acp_example.tools.listing import listing
 from acp_example.tools.patterns import Pattern, compile_pattern
 from acp_example.tools.schema import boolean, integer, name, object_of, text_of
 from acp_example.tools.walk import Walk
 
 _LIMIT: Final = 100
+_MOST: Final = 1000
 
 
 def _title(given: Mapping[str, Any]) -> str:
@@ -68,7 +70,7 @@ class Grep:
             files = await asyncio.to_thread(_files, walk, root, only)
         finally:
             walk.cancelled = True
-        limit = arguments.get("limit", _LIMIT)
+        limit = min(arguments.get("limit", _LIMIT), _MOST)
         answer = await _ask(
             {
                 "pattern": pattern,
@@ -82,13 +84,8 @@ class Grep:
             notices.append("the directory is too large to be searched whole; narrow the path")
         matches = answer["matches"]
         lines = [f"{match['path']}:{match['line']}: {match['text']}" for match in matches]
-        result = listing(lines, nothing="no line matches", notices=notices)
-        return ToolResult(
-            text=result.text,
-            notice=result.notice,
-            truncated=result.truncated,
-            details={"matches": matches[: result.text.count("\n") + 1]},
-        )
+        result = listing(lines, context, name="grep", nothing="no line matches", notices=notices)
+        return replace(result, details={"matches": matches[: result.details["shown"]]})
 
 
 def _checked(pattern: str) -> str:
