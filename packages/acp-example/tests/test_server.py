@@ -442,7 +442,7 @@ def test_log_that_cannot_be_written_is_told_and_the_session_must_be_loaded_again
 
         failure = await wire.error("session/prompt", sessionId=session, prompt=text("hi"))
         assert failure["message"] == (
-            "Invalid request: this session's log could not be written; load it again"
+            "Invalid request: this session broke off in a turn; load it again"
         )
 
         cwd = str(wire.agent.cwd)

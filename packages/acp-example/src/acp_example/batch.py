@@ -182,7 +182,7 @@ class Batch:
                 self._fail(call, judgement.code, judgement.message)
             case "allow":
                 call.state = "ready"
-            case "ask":
+            case _:
                 call.state = "asked"
                 asked = {
                     "id": call.info.position,

@@ -38,7 +38,7 @@ class Session:
     frames: FrameNames = field(default_factory=FrameNames)
     resumed: bool = False
     broken: bool = False
-    """Whether its log could not be written; only what is on disk counts, so load it again."""
+    """Whether a turn broke off, for example by a full disk: only what is on disk counts then."""
     grants: Grants = field(default_factory=Grants)
     read_files: set[Path] = field(default_factory=set)
     _runner: Runner | None = None
@@ -89,7 +89,7 @@ class Session:
         try:
             outcome = await self._runner.run(message)
             self.writer.flush()
-        except OSError:
+        except Exception:
             # What is in memory and what is on disk differ from now on.
             self.broken = True
             raise

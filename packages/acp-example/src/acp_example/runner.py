@@ -82,7 +82,7 @@ class Runner:
 
     async def run(self, message: Mapping[str, Any]) -> Outcome:
         """Run the turn to its end. Cancelling this cancels the turn, which still ends in order."""
-        self._perform(self._turn.begin(message))
+        self._tell(self._turn.begin, message)
         try:
             outcome = await asyncio.shield(self._done)
         except asyncio.CancelledError:
@@ -95,7 +95,7 @@ class Runner:
 
     def cancel(self, by: str = "user") -> None:
         """Stop what is under way; harmless at any time, and the second time."""
-        self._perform(self._turn.cancel(by))
+        self._tell(self._turn.cancel, by)
 
     async def _settled(self) -> None:
         """Wait until nothing of the turn runs any more, the callbacks of its tasks included."""
@@ -105,12 +105,16 @@ class Runner:
             await asyncio.sleep(0)
         await put_down(self._graces, self._world.clock)
 
-    def _perform(self, effects: list[Effect]) -> None:
-        """Carry out effects in order. None of them waits, so no two turns of events mix."""
+    def _tell(self, happened: Callable[..., list[Effect]], *facts: object, **more: object) -> None:
+        """Tell the turn what happened, and do what it says, in order.
+
+        None of it waits, so no two events mix. An error here (the log can't be written) can't be
+        logged either: it ends the turn, loudly.
+        """
         try:
-            for effect in effects:
+            for effect in happened(*facts, **more):
                 self._carry_out(effect)
-        except Exception as error:  # noqa: BLE001  a log that can't be written ends the turn, loudly
+        except Exception as error:  # noqa: BLE001  whatever it is, whoever awaits the turn gets it
             self._fail(error)
 
     def _carry_out(self, effect: Effect) -> None:  # noqa: C901  one line per effect
@@ -184,15 +188,15 @@ class Runner:
         """Hand over a stream chunk by chunk, each done with before the next is asked for."""
         async with aclosing(self._world.llm.stream(request)) as chunks:
             async for chunk in chunks:
-                self._perform(self._turn.model_chunk(chunk))
+                self._tell(self._turn.model_chunk, chunk)
                 await self._world.client.flush()
 
     def _stream_ended(self, task: asyncio.Future[None]) -> None:
         error = None if task.cancelled() else task.exception()
-        self._perform(self._turn.model_ended(error))
+        self._tell(self._turn.model_ended, error)
 
     def _sleep_ended(self, _task: asyncio.Future[None]) -> None:
-        self._perform(self._turn.waited())
+        self._tell(self._turn.waited)
 
     async def _ask(self, request: Mapping[str, Any]) -> Answer:
         limit = self._world.permission_timeout_s
@@ -200,7 +204,9 @@ class Runner:
 
     def _ask_ended(self, k: int, task: asyncio.Future[Answer]) -> None:
         if not task.cancelled():
-            self._perform(self._turn.permission(k, task.result()))
+            # A client that fails at this can't be asked.
+            answer = "unavailable" if task.exception() else task.result()
+            self._tell(self._turn.permission, k, answer)
 
     async def _body(self, call: StartTool) -> ToolResult:
         context = self._world.context(call.info)
@@ -215,7 +221,7 @@ class Runner:
         error = None if task.cancelled() else task.exception()
         if isinstance(error, ReplayError):
             result = error_result("ABORTED", "a fault of the recording ended this call")
-            self._perform(self._turn.tool_faulted(call.k, result, error))
+            self._tell(self._turn.tool_faulted, call.k, result, error)
             return
         fatal = isinstance(error, FatalToolError)
         if task.cancelled():
@@ -230,7 +236,7 @@ class Runner:
             if call.k in self._stopped:
                 # A cancelled body may give back what it has so far.
                 result = replace(result, is_error=True, code="ABORTED", notice=_ABORTED)
-        self._perform(self._turn.tool_finished(call.k, result, fatal=fatal))
+        self._tell(self._turn.tool_finished, call.k, result, fatal=fatal)
 
     async def _in_time(self, work: Coroutine[Any, Any, _T], limit: float | None) -> _T | None:
         """Await work for at most so long, by the turn's own clock; None if it took longer."""

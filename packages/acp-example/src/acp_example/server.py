@@ -130,7 +130,7 @@ class AcpServer:
         session = self._open(session_id)
         if session.broken:
             raise acp.RequestError(
-                -32600, "Invalid request: this session's log could not be written; load it again"
+                -32600, "Invalid request: this session broke off in a turn; load it again"
             )
         if session.busy:
             raise acp.RequestError(

@@ -30,10 +30,6 @@ class Compaction:
 Retry = Callable[[Failure, RetryPolicy, int], int | None]
 
 
-def _never(_failure: Failure, _policy: RetryPolicy, _retry: int) -> int | None:
-    return None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """Everything a turn needs to know and cannot see in its session's events."""
@@ -44,13 +40,13 @@ class Settings:
     model: str
     system: str
     policy: Policy
+    retry: Retry
     tools: Sequence[Tool] = ()
     context_window: int | None = None
     reasoning_effort: str | None = None
     limits: Limits = field(default_factory=Limits)
     compaction: Compaction = field(default_factory=Compaction)
     retry_policy: RetryPolicy = field(default_factory=RetryPolicy)
-    retry: Retry = _never
     locate: Callable[[str], str] = str
     """Spell a path of a call absolutely, for the client."""
     resumed: bool = False

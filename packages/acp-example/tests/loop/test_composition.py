@@ -403,3 +403,14 @@ def test_context_tells_what_it_has() -> None:
     assert context.names == ["b", "llm"]
     assert "b" in context
     assert context["llm"] == context.service("llm") == 1
+
+
+def test_problems_of_a_plugin_that_validates_itself_are_told_one_by_one(write: Write) -> None:
+    file = write(
+        '[[plugin]]\nid = "r"\nuse = "llm_replay.plugin"\nconfig = { fil = 1, paceMs = -1 }\n'
+    )
+
+    assert problems(file) == [
+        "agent.toml: plugin 'r': config: paceMs: must be a whole number of at least 0, not -1",
+        "agent.toml: plugin 'r': config: fil: unknown key; did you mean 'file'?",
+    ]
