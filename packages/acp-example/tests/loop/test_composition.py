@@ -410,7 +410,6 @@ def test_problems_of_a_plugin_that_validates_itself_are_told_one_by_one(write: W
         '[[plugin]]\nid = "r"\nuse = "llm_replay.plugin"\nconfig = { fil = 1, paceMs = -1 }\n'
     )
 
-    assert problems(file) == [
-        "agent.toml: plugin 'r': config: paceMs: must be a whole number of at least 0, not -1",
-        "agent.toml: plugin 'r': config: fil: unknown key; did you mean 'file'?",
-    ]
+    places = [problem.split(": ")[:4] for problem in problems(file)]
+    where = ["agent.toml", "plugin 'r'", "config"]
+    assert places == [[*where, "paceMs"], [*where, "fil"]]
