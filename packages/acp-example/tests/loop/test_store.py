@@ -11,6 +11,7 @@ from acp_example.log_file import Compression, Layout
 from acp_example.sessions import SessionError
 from acp_example.store import Store
 from llm_replay.exceptions import SessionLogError
+from llm_replay.script import derive_replay_script
 from llm_replay.scripted import call, round_, say, think
 
 FORMS: list[tuple[Layout, Compression]] = [
@@ -266,3 +267,21 @@ def test_writer_that_is_closed_twice_closes_once(tmp_path: Path) -> None:
 
     writer.close()
     writer.close()
+
+
+@pytest.mark.parametrize(("layout", "compression"), FORMS)
+def test_log_in_each_of_its_forms_is_a_script_that_replays_to_the_same(
+    kept: Kept, bench: Make, layout: Layout, compression: Compression
+) -> None:
+    agent = kept(layout, compression, STEPS)
+    agent.prompt()
+    agent.session.writer.close()
+
+    script = derive_replay_script(agent.log().events)
+    again = bench(*script, tools=[FakeTool("look")])
+    again.prompt()
+
+    assert [message["content"] for message in again.history] == [
+        message["content"] for message in agent.history
+    ]
+    assert again.of("assistant/chunk") == agent.of("assistant/chunk")
