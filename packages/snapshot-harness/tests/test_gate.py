@@ -94,6 +94,23 @@ def test_a_suite_of_which_nothing_was_chosen_needs_no_key(suite: Suite, tmp_path
     assert lines == ["recording mine from the agent's own provider"]
 
 
+def test_what_the_file_sets_and_the_suite_does_not_name_is_told(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(suite.directory.parent)
+    file = suite.directory / ".env"
+    told = []
+    for text in ("A_KEY=k\nMODEL=m\n", "A_KEY=k\nMODEL=m\nBASE=\nA=a"):
+        file.write_text(text)
+        told.append(check_gate([suite], Selection(["live"]))[1:])
+
+    unnamed = "which `keys` in suite.toml does not name"
+    assert told == [
+        [f"scenarios/.env sets MODEL, {unnamed}: it is not passed on"],
+        [f"scenarios/.env sets MODEL, BASE, A, {unnamed}: they are not passed on"],
+    ]
+
+
 def test_keys_come_from_the_environment_or_else_from_the_file(suite: Suite) -> None:
     (suite.directory / ".env").write_text("A_KEY=stored\nOTHER=x\nA_URL=\n")
 

@@ -18,7 +18,7 @@ from kit import add_scenario, make_suite, processes_with, run_directories, say, 
 from snapshot_harness.suite import Suite
 
 WITHIN_S = 15.0
-START_S = 40.0
+START_S = 60.0
 
 
 @pytest.fixture
@@ -113,7 +113,8 @@ def test_nothing_stays_behind(
 ) -> None:
     with started(suite, temp, *workers) as process:
         how(process)
-        process.wait(WITHIN_S)
+        # An interrupted controller gives its workers as long as xdist says.
+        process.wait(START_S)
 
         wait_until(lambda: left(temp) == [], "something stayed behind")
 

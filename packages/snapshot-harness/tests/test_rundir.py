@@ -147,7 +147,9 @@ def test_the_sweep_takes_a_directory_that_has_no_lock_yet(temp: Path) -> None:
     path = temp / ("acpsnap-" + "0" * (LENGTH - len(f"{temp}/acpsnap-")))
     path.mkdir()
 
-    assert sweep() == [path]
+    assert sweep() == []
+
+    assert not path.exists()
 
 
 def test_the_sweep_passes_over_what_its_own_run_removes_meanwhile(
@@ -219,6 +221,32 @@ def test_a_tree_that_the_agent_made_unwritable_is_removed(tmp_path: Path) -> Non
 
     assert not root.exists()
     assert (tmp_path / "kept").is_dir()
+
+
+def test_a_tree_that_is_gone_is_no_reason_to_touch_what_is_around_it(tmp_path: Path) -> None:
+    tmp_path.chmod(0o755)
+
+    remove_tree(tmp_path / "gone")
+
+    assert tmp_path.stat().st_mode & 0o777 == 0o755
+
+
+def test_a_directory_that_goes_while_it_is_swept_is_no_error(
+    temp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = make_run_directory()
+    os.close(left.lock)
+    real = os.open
+
+    def gone(path: Path, flags: int, *rest: int, dir_fd: int | None = None) -> int:
+        if path == left.path / "lock":
+            shutil.rmtree(left.path)
+        return real(path, flags, *rest, dir_fd=dir_fd)
+
+    monkeypatch.setattr(os, "open", gone)
+
+    assert sweep() == []
+    assert temp.exists()
 
 
 def test_what_rmtree_gives_up_is_repaired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,8 +57,12 @@ class RunDirectory:
 
     def remove(self) -> None:
         """Remove everything, and give the lock back."""
-        for path in self.removals:
-            remove_tree(path)
+        if self.cwd.parent != self.path:
+            remove_tree(self.cwd)
+        # The lock goes last: until then a sweep sees that somebody is at it.
+        for part in PARTS:
+            remove_tree(self.path / part)
+        remove_tree(self.path)
         with contextlib.suppress(OSError):
             os.close(self.lock)
 
@@ -113,19 +117,24 @@ def sweep(kill: Callable[[Path], object] = lambda _: None) -> list[Path]:
     return swept
 
 
-def remove_tree(path: Path) -> None:
-    """Remove a tree, also where the agent left directories that can't be written."""
+def remove_tree(root: Path) -> None:
+    """Remove a tree, also where the agent left directories that can't be written.
+
+    One that is gone, or goes meanwhile, is as good. Nothing outside the tree is touched.
+    """
 
     def repair(function: Callable[..., object], name: str, _error: object) -> None:
+        path = Path(name)
         with contextlib.suppress(OSError):
-            os.chmod(Path(name).parent, 0o700)  # noqa: PTH101  follows no link: it is a directory
-            if Path(name).is_dir() and not Path(name).is_symlink():
-                os.chmod(name, 0o700)  # noqa: PTH101  as above
-                shutil.rmtree(name, ignore_errors=True)
+            if path != root:
+                os.chmod(path.parent, 0o700)  # noqa: PTH101  a directory of the tree, no link
+            if path.is_dir() and not path.is_symlink():
+                os.chmod(path, 0o700)  # noqa: PTH101  as above
+                shutil.rmtree(path, ignore_errors=True)
             else:
                 function(name)
 
-    shutil.rmtree(path, onerror=repair)
+    shutil.rmtree(root, onerror=repair)
 
 
 def _generated(parent: Path, source: str) -> Path:
@@ -177,12 +186,17 @@ def _candidates(temp: Path) -> Iterator[Path]:
 
 
 def _try_lock(path: Path) -> int | None:
-    """Return the directory's lock, if nobody holds it. One without a lock file is nobody's."""
-    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    """Return the directory's lock, if nobody holds it.
+
+    Directories are made with their locks under the user's, so one without a lock is left over
+    from a maker that was killed, or is just being removed.
+    """
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
-        file = os.open(path / _LOCK, flags, 0o600)
+        file = os.open(path / _LOCK, flags)
     except FileNotFoundError:
-        return None  # its own run has just removed it
+        remove_tree(path)
+        return None
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
