@@ -96,17 +96,7 @@ def compose(file: Path, document: Document | None = None) -> Composition:
     problems: list[str] = []
     llm, tools = Llm(), ToolRegistry()
     context = Context(llm=llm, tools=tools, config=document.agent, directory=file.parent)
-    loaded = [
-        _load(f"{file}: plugin {table.id!r}", table, problems)
-        for table in document.plugin
-        if not table.disabled
-    ]
-    disposers: list[Dispose] = []
-    for entry in loaded:
-        # With a problem anywhere nothing is applied any more, but every need is still checked.
-        disposer = _apply(entry, context, problems) if entry is not None else None
-        if disposer is not None:
-            disposers.append(disposer)
+    disposers = _apply_all(file, document, context, problems)
     if not problems:
         problems += _unanswered(file, document.agent, llm)
     if problems:
@@ -123,6 +113,20 @@ def compose(file: Path, document: Document | None = None) -> Composition:
         plugins=document.plugin,
         disposers=disposers,
     )
+
+
+def _apply_all(
+    file: Path, document: Document, context: Context, problems: list[str]
+) -> list[Dispose]:
+    """Load every plugin, then apply them in order; return what undoes it."""
+    loaded = [
+        _load(f"{file}: plugin {table.id!r}", table, problems)
+        for table in document.plugin
+        if not table.disabled
+    ]
+    # With a problem anywhere nothing is applied any more, but every need is still checked.
+    disposers = [_apply(entry, context, problems) for entry in loaded if entry is not None]
+    return [disposer for disposer in disposers if disposer is not None]
 
 
 def _default_executor() -> Executor:

@@ -33,18 +33,7 @@ async def delegate(
 def _child(parent: Session, mode: Mode, call: CallInfo, *, fork: bool) -> Session:
     host = parent.host
     seed = parent.conversation.events[: parent.conversation.last_finished] if fork else []
-    header: dict[str, Any] = {
-        "type": "session",
-        "version": 1,
-        "id": host.new_id(),
-        "createdAt": host.clock.now_ms(),
-        "cwd": str(parent.cwd),
-        "parentSession": parent.header["id"],
-        **({"seedLength": len(seed)} if seed else {}),
-        "origin": "subagent",
-        "delegationDepth": parent.depth + 1,
-        "lineage": f"{parent.lineage}/{call.position}",
-    }
+    header = _header(parent, call, seed_length=len(seed))
     child = Session(
         host=host,
         header=header,
@@ -66,6 +55,21 @@ def _child(parent: Session, mode: Mode, call: CallInfo, *, fork: bool) -> Sessio
     if seed:
         child.record("session/end-seed", {})
     return child
+
+
+def _header(parent: Session, call: CallInfo, *, seed_length: int) -> dict[str, Any]:
+    return {
+        "type": "session",
+        "version": 1,
+        "id": parent.host.new_id(),
+        "createdAt": parent.host.clock.now_ms(),
+        "cwd": str(parent.cwd),
+        "parentSession": parent.header["id"],
+        **({"seedLength": seed_length} if seed_length else {}),
+        "origin": "subagent",
+        "delegationDepth": parent.depth + 1,
+        "lineage": f"{parent.lineage}/{call.position}",
+    }
 
 
 def _result(outcome: Outcome, lineage: str) -> ToolResult:

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from loop_checks import check_batches, check_turns, check_updates, conversation
-from loop_fakes import FakeClient, FakeExecutor, FakeTool, Json, VirtualClock, settle
+from loop_fakes import (
+    FakeClient,
+    FakeExecutor,
+    FakeTool,
+    Gates,
+    Json,
+    VirtualClock,
+    gate,
+    settle,
+)
 from loop_store import MemoryStore
 
 from acp_example import compaction
@@ -28,9 +37,11 @@ from llm_replay.session_log import SessionLog
 __all__ = [
     "Bench",
     "FakeTool",
+    "Gates",
     "Json",
     "Make",
     "conversation",
+    "gate",
     "settle",
     "window",
 ]

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from acp_example.permissions import Answer
 from acp_example.tools import Execution, ToolContext, ToolResult, ToolSpec
+from llm_replay.scripted import call
 
 Json: TypeAlias = Any
 """Whatever a script, a schema or a frame may hold."""
@@ -151,3 +152,27 @@ class FakeClient:
 def _kind(update: Mapping[str, Any]) -> str:
     kind = str(update["sessionUpdate"])
     return f"{update['toolCallId']} {update['status']}" if kind.startswith("tool_call") else kind
+
+
+class Gates:
+    """A tool whose calls wait at a gate each, named by their argument."""
+
+    def __init__(self, name: str = "gate", **spec: Json) -> None:
+        self.tool = FakeTool(name, self._body, **spec)
+        self._gates: dict[str, asyncio.Event] = {}
+
+    def __getitem__(self, which: str) -> asyncio.Event:
+        return self._gates.setdefault(which, asyncio.Event())
+
+    async def _body(self, given: Mapping[str, Any], _context: ToolContext) -> str:
+        await self[given["gate"]].wait()
+        return f"through {given['gate']}"
+
+    @property
+    def started(self) -> list[str]:
+        """The gates that calls came to, in order."""
+        return [given["gate"] for given in self.tool.started]
+
+
+def gate(which: str, name: str = "gate") -> Json:
+    return call(f"call-{which}", name, {"gate": which})
