@@ -45,6 +45,8 @@ def test_a_sound_suite_has_no_problem(suite: Path) -> None:
     (suite / "notes.md").write_text("<<<<<<< not in a scenario\n")
     (suite / "one" / "workspace" / "deep").mkdir(parents=True)
     (suite / "one" / "workspace" / "deep" / "data.json").write_text('{"a":1,"a":2}')
+    (suite / "one" / ".pytest_cache").mkdir()
+    (suite / "one" / ".DS_Store").write_bytes(b"\0")
 
     assert told(suite) == []
 

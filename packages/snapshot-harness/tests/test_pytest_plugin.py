@@ -106,6 +106,25 @@ def test_a_node_id_names_one_scenario(pytester: pytest.Pytester, suite: Suite) -
     assert outcomes(result) == {"passed": 2}
 
 
+@pytest.mark.parametrize("argument", ["scenarios/two", "scenarios/two/", "scenarios/one/../two"])
+def test_a_scenarios_directory_names_it_too(
+    pytester: pytest.Pytester, suite: Suite, argument: str
+) -> None:
+    assert suite.directory.is_dir()
+    result = pytester.runpytest(*OPTIONS, "-v", argument)
+
+    assert outcomes(result) == {"passed": 2}
+    result.stdout.fnmatch_lines(["scenarios/suite.toml::two PASSED*"])
+
+
+def test_in_a_scenarios_directory_pytest_alone_runs_it(
+    pytester: pytest.Pytester, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(suite.directory / "two")
+
+    assert outcomes(pytester.runpytest(*OPTIONS)) == {"passed": 2}
+
+
 def test_a_failure_tells_the_cause_the_place_and_the_remedy(
     pytester: pytest.Pytester, suite: Suite
 ) -> None:
@@ -369,6 +388,20 @@ def test_record_says_what_it_calls_and_shows_progress(
         ]
     )
     assert not (suite.directory / "livelier" / "session.jsonl").exists()
+
+
+@pytest.mark.parametrize("verbosity", ["-q", "-v"])
+def test_progress_stands_on_lines_of_its_own(
+    pytester: pytest.Pytester, suite: Suite, monkeypatch: pytest.MonkeyPatch, verbosity: str
+) -> None:
+    for name in ("live", "livelier"):
+        add_scenario(suite, name, steps=HELLO, origin="recorded")
+    monkeypatch.setenv("FAKE_KEY", "k")
+
+    result = run(pytester, "--snapshot-mode=record", "--snapshot-all", verbosity)
+
+    assert result.outlines.count("live: calling the agent's own provider") == 1
+    assert result.outlines.count("livelier: calling the agent's own provider") == 1
 
 
 def test_recording_works_under_xdist_and_without_capturing(

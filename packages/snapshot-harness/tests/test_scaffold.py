@@ -35,6 +35,7 @@ def test_a_suite_is_made_for_an_agent_and_passes_at_once(
     assert suite.file.command == ["{python}", "{suite}/../agent.py", "--flag"]
     assert [one.name for one in suite.scenarios] == ["handshake"]
     assert replay(suite, suite.scenarios[0]).outcome == "passed"
+    assert "# [record]\n# endpoint = " in suite.path.read_text()
     assert ".snapshot/" in (here / "scenarios" / ".gitignore").read_text()
     assert capsys.readouterr().out.splitlines() == [
         "wrote scenarios: your agent shakes hands and makes a session, and does so again in replay",
@@ -66,7 +67,8 @@ def test_an_agent_that_does_not_shake_hands_is_told_why(
 
     told = capsys.readouterr()
     assert "the agent did not start: No such file or directory: '/no/such/agent'" in told.err
-    assert "correct what is said above, then: pytest scenarios" in told.err
+    then = "pytest scenarios --snapshot-mode=refresh"
+    assert f"correct what is said above, then: {then}\n" in told.err
     assert (here / "scenarios" / "suite.toml").is_file()
 
 
@@ -133,5 +135,7 @@ def test_without_a_suite_there_is_no_scenario(
 ) -> None:
     assert main(["new", "first"]) == 2
 
-    assert "scenarios/suite.toml: the file is missing" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "scenarios/suite.toml: the file is missing" in told
+    assert "  hint: `snapshot-harness init -- COMMAND` makes one" in told
     assert os.listdir(here) == []  # noqa: PTH208  names are enough

@@ -17,6 +17,7 @@ Document = TypeVar("Document", bound=pydantic.BaseModel)
 Locate = Callable[[str, Sequence[Part]], int | None]
 
 _SEE = "the README lists every key and what it takes"
+_MAKES = {"suite.toml": "`snapshot-harness init -- COMMAND` makes one"}
 _ELSEWHERE: Mapping[str, str] = {
     "waitForGoalPhase": "use waitForEvent with the type goal/change",
     "waitForInboxMessage": "use waitForEvent with the type agent/inbox/spliced",
@@ -75,7 +76,8 @@ def read_text(path: Path) -> str:
     try:
         return path.read_text("utf-8")
     except FileNotFoundError:
-        what, hint = "the file is missing", f"write {path.name}; the README shows one"
+        what = "the file is missing"
+        hint = _MAKES.get(path.name) or f"write {path.name}; the README shows one"
     except UnicodeDecodeError as error:
         what, hint = f"not UTF-8 at byte {error.start}", "save the file as UTF-8"
     raise ScenarioError(problems=[Problem(path=path, what=what, hint=hint)])

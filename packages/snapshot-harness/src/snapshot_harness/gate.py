@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 
 from snapshot_harness.dotenv import parse_dotenv
 from snapshot_harness.exceptions import HarnessError
+from snapshot_harness.run_report import shown_path
 from snapshot_harness.suite import Scenario, Suite
 
 
@@ -35,18 +36,36 @@ def keys_for(suite: Suite, environ: Mapping[str, str] | None = None) -> dict[str
         GateError: The `.env` file can't be read.
     """
     environ = os.environ if environ is None else environ
-    path = suite.directory / ".env"
-    try:
-        stored = parse_dotenv(path.read_text("utf-8")) if path.is_file() else {}
-    except ValueError as error:
-        hint = "write one NAME=VALUE a line"
-        raise GateError(f"{path}: {error}\n  hint: {hint}") from None
-    known = {**stored, **environ}
+    known = {**_stored(suite), **environ}
     return {name: known[name] for name in suite.file.keys if known.get(name)}
 
 
+def unnamed_keys(suite: Suite) -> list[str]:
+    """Return what to tell of variables that `.env` sets, and that are not passed on.
+
+    Raises:
+        GateError: The `.env` file can't be read.
+    """
+    names = [name for name in _stored(suite) if name not in suite.file.keys]
+    if not names:
+        return []
+    file = shown_path(suite.directory / ".env")
+    are = "it is" if len(names) == 1 else "they are"
+    unnamed = f"{file} sets {', '.join(names)}, which `keys` in suite.toml does not name"
+    return [f"{unnamed}: {are} not passed on"]
+
+
+def _stored(suite: Suite) -> dict[str, str]:
+    path = suite.directory / ".env"
+    try:
+        return parse_dotenv(path.read_text("utf-8")) if path.is_file() else {}
+    except ValueError as error:
+        hint = "write one NAME=VALUE a line"
+        raise GateError(f"{path}: {error}\n  hint: {hint}") from None
+
+
 def check_gate(suites: Sequence[Suite], selection: Selection) -> list[str]:
-    """Return what is about to be called, for which scenarios.
+    """Return what is about to be called, for which scenarios, and what is not passed on.
 
     Raises:
         GateError: Nothing was chosen, a name fits nothing, or the key is missing.
@@ -62,6 +81,7 @@ def check_gate(suites: Sequence[Suite], selection: Selection) -> list[str]:
         if chosen:
             check_keys(suite)
             lines.append(f"recording {', '.join(chosen)} from {endpoint_of(suite)}")
+            lines += unnamed_keys(suite)
     return lines
 
 

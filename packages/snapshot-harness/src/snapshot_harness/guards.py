@@ -89,13 +89,18 @@ def _file_problems(suite: Suite, read: _Read) -> Iterator[Problem]:
         yield left.problem
     required, allowed = _expected_names(suite, read.file)
     allowed |= {path.name for path in find_logs(directory)}
-    present = {entry.name for entry in directory.iterdir()}
+    present = {entry.name for entry in directory.iterdir() if not _is_a_tools(entry.name)}
     for name in sorted(required - present):
         yield _missing(directory, name)
     for name in sorted(present - required - allowed):
         if left is None or not (name.endswith(NEW) or name == COMMIT):
             yield _unexpected(directory / name, sorted(required | allowed))
     yield from _numbering(directory)
+
+
+def _is_a_tools(name: str) -> bool:
+    """Tell whether a tool has left this beside our files: a cache, a desktop's notes."""
+    return name.startswith(".") and not name.startswith(COMMIT)
 
 
 def _expected_names(suite: Suite, file: ScenarioFile) -> tuple[set[str], set[str]]:

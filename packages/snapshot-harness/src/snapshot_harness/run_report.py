@@ -1,6 +1,7 @@
 """What a whole run came to, gathered by the controlling process; light to import."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -57,6 +58,14 @@ class RunReport:
 def shown_path(path: Path) -> Path:
     """Return a path as one would type it here."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
+
+
+def node_of(argument: str, start: Path) -> str:
+    """Return what names a scenario's test, where pytest was given its directory."""
+    path = Path(os.path.abspath(start / argument))  # noqa: PTH100  links stay as they are
+    suite = path.parent / "suite.toml"
+    is_scenario = (path / "scenario.toml").is_file() and suite.is_file()
+    return f"{suite}::{path.name}" if is_scenario else argument
 
 
 def suites_in(arguments: Sequence[str], start: Path) -> list[Path]:

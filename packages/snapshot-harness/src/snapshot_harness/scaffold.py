@@ -26,8 +26,14 @@ log = "session-jsonl"
 # Whether the agent's replay tells what it served: "required", or "optional".
 verdict = "required"
 
-# Passed on in record mode only, from the environment or from `.env` beside this file.
+# Passed on in record mode only, from the environment or from `.env` beside this file. A name that
+# is not here is not passed on: keys = ["API_KEY", "BASE_URL"]
 keys = []
+
+# What record mode calls. Where `base_url_env` is set, it is called instead, and needs no key.
+# [record]
+# endpoint = "https://api.openai.com/v1"
+# base_url_env = "BASE_URL"
 """
 
 _SCENARIO = """\
@@ -113,7 +119,8 @@ def run_init(options: argparse.Namespace) -> int:
             _say(f"next: snapshot-harness new NAME --suite {directory}")
             return 0
     sys.stderr.write(f"{failure_text(outcome.report)}\n")
-    sys.stderr.write(f"wrote {directory}; correct what is said above, then: pytest {directory}\n")
+    then = f"pytest {directory} --snapshot-mode=refresh"
+    sys.stderr.write(f"wrote {directory}; correct what is said above, then: {then}\n")
     return 1
 
 

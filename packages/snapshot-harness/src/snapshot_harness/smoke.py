@@ -9,7 +9,7 @@ from pathlib import Path
 
 from snapshot_harness.boot import Run, run_agent, run_directory
 from snapshot_harness.credentials import redact
-from snapshot_harness.gate import GateError, check_keys, endpoint_of, keys_for
+from snapshot_harness.gate import GateError, check_keys, endpoint_of, keys_for, unnamed_keys
 from snapshot_harness.modes import on_ci
 from snapshot_harness.record import usage_of
 from snapshot_harness.steps import Script
@@ -43,6 +43,8 @@ def run_smoke(options: argparse.Namespace) -> int:
     check_keys(suite)
     started = time.monotonic()
     _say(f"calling {endpoint_of(suite)}")
+    for line in unnamed_keys(suite):
+        _say(line)
     run = _ask(suite, options.prompt, config=options.config)
     problems = list(_problems(run))
     secrets = {**os.environ, **keys_for(suite)}

@@ -15,6 +15,7 @@ import pytest
 
 from snapshot_harness.pytest_plugin.items import SuiteCollector
 from snapshot_harness.pytest_plugin.reporting import Controller, Worker
+from snapshot_harness.run_report import node_of
 
 SUITE = "suite.toml"
 MODES = ("replay", "refresh", "record")
@@ -49,18 +50,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse to rewrite fixtures on CI, where nobody would review them.
+    """Take a scenario's directory as its test; refuse to write on CI, where nobody reviews.
 
     Raises:
         pytest.UsageError: The mode writes, and CI is set.
     """
     mode = config.getoption("snapshot_mode")
-    on_ci = os.environ.get("CI") in {"1", "true"}
-    if mode != "replay" and on_ci and not config.getoption("snapshot_on_ci"):
-        raise pytest.UsageError(
-            f"--snapshot-mode={mode} writes fixtures, and CI only replays\n"
-            "  hint: --snapshot-on-ci allows it, on purpose and in plain sight"
-        )
+    if mode != "replay" and not config.getoption("snapshot_on_ci"):
+        from snapshot_harness.modes import on_ci  # noqa: PLC0415
+
+        if on_ci(os.environ):
+            raise pytest.UsageError(
+                f"--snapshot-mode={mode} writes fixtures, and CI only replays\n"
+                "  hint: --snapshot-on-ci allows it, on purpose and in plain sight"
+            )
+    config.args = [node_of(one, config.invocation_params.dir) for one in config.args]
     is_worker = hasattr(config, "workerinput")
     plugin = Worker(config) if is_worker else Controller(config)
     config.pluginmanager.register(plugin, "snapshot-run")

@@ -170,5 +170,8 @@ def say(config: pytest.Config, text: str) -> None:
         return
     with capture.global_and_fixture_disabled() if capture else contextlib.nullcontext():
         reporter.ensure_newline()
+        writer = config.get_terminal_writer()
+        if writer.width_of_current_line:  # with -q there are only dots, of which it knows nothing
+            writer.line()
         reporter.write_line(text)
         reporter.flush()
