@@ -52,6 +52,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check", *(["--fix"] if fix else []), ".")
     session.run("ruff", "format", *([] if fix else ["--check"]), ".")
     session.run("lint-imports")
+    session.run("snapshot-harness", "schemas", *([] if fix else ["--check"]))
     session.run("actionlint")
     session.run("zizmor", "--offline", "--quiet", ".github/workflows")
 
@@ -211,4 +212,7 @@ def smoke(session: nox.Session) -> None:
 def conformance(session: nox.Session) -> None:
     """Drive the installed agent with a headless client that is not ours."""
     sync(session, "tests")
-    session.run("python", "packages/acp-example/tests/conformance.py", *session.posargs)
+    session.run(
+        "python", "packages/acp-example/tests/conformance.py", "--folder", ".nox/acpx",
+        *session.posargs,
+    )  # fmt: skip
