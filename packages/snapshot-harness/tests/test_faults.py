@@ -193,6 +193,65 @@ def test_an_agent_that_logs_other_words_than_it_was_served_is_refused(suite: Sui
     assert not (scenario.directory / "stdout.expected.jsonl").exists()
 
 
+def test_an_agent_that_closes_its_stdin_and_goes_on_is_told(tmp_path: Path) -> None:
+    command = ["/bin/sh", "-c", "read line; exec <&-; sleep 60"]
+    suite = make_suite(tmp_path / "scenarios", command=command)
+    steps = [{"op": "sendRaw", "line": "a"}, {"op": "sendRaw", "line": "b" * 1_000_000}]
+
+    report = refresh(suite, add_scenario(suite, steps=steps))
+
+    assert "closed a pipe at step 1 (sendRaw), and went on running" in text_of(report)
+
+
+def test_an_agent_that_reads_nothing_more_is_over_its_time(tmp_path: Path) -> None:
+    suite = make_suite(tmp_path / "scenarios", QUICK, command=["/bin/sleep", "60"])
+    steps = [{"op": "sendRaw", "line": "b" * 1_000_000}]
+
+    report = refresh(suite, add_scenario(suite, steps=steps))
+
+    assert "waited for the agent to read its stdin; it did not read it" in text_of(report)
+
+
+def test_an_agent_that_ends_before_its_stdin_does_may(tmp_path: Path) -> None:
+    command = ["/bin/sh", "-c", "read line; sleep 0.01"]
+    suite = make_suite(tmp_path / "scenarios", command=command)
+    steps = [{"op": "sendRaw", "line": "a"}]
+
+    assert refresh(suite, add_scenario(suite, steps=steps)).outcome == "passed"
+
+
+def test_what_a_killed_agent_left_half_written_is_no_impurity(tmp_path: Path) -> None:
+    agent = "printf '{}\\n{\"half\":'; touch ready; sleep 60"
+    suite = make_suite(tmp_path / "scenarios", command=["/bin/sh", "-c", agent])
+    wait = {"op": "waitForFile", "path": "ready"}
+    steps = [{"op": "restartAgent", "kill": True, "wait": wait} for _ in range(2)]
+
+    report = refresh(suite, add_scenario(suite, steps=[*steps, steps[0]]))
+
+    assert "was cut before its end" in text_of(report)
+    assert "step" not in text_of(report)
+
+
+def test_a_log_that_no_script_can_be_derived_from_is_told(suite: Suite) -> None:
+    scenario = add_scenario(suite, turns=[[say("Hi")[:2]]])
+    log = scenario.directory / "session.jsonl"
+    lines = [line for line in log.read_text().splitlines() if "llm/call" not in line]
+    log.write_text("\n".join(lines) + "\n")
+
+    report = refresh(suite, scenario)
+
+    assert report.outcome == "error"
+    assert "session.jsonl: no script can be derived" in text_of(report)
+
+
+def test_the_run_directorys_name_is_never_written(suite: Suite) -> None:
+    turns = [[use('basename "$(dirname "$PWD")"'), say("Hi")]]
+
+    report = refresh(suite, add_scenario(suite, turns=turns))
+
+    assert "the run directory's generated name is in what would be written" in text_of(report)
+
+
 def test_a_command_that_is_not_there_says_so(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "scenarios", command=["/no/such/agent"])
 
