@@ -199,6 +199,34 @@ def test_client_that_is_gone_is_written_to_no_more() -> None:
     asyncio.run(run())
 
 
+def test_client_that_closes_its_end_and_reads_nothing_is_not_waited_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("acp_example.stdio.PATIENCE_S", 0.01)
+
+    async def run() -> None:
+        source, feed = os.pipe()
+        drain, target = os.pipe()
+
+        async def nothing() -> None:
+            pass
+
+        transport = StdioTransport(source, target, ended=nothing)
+        os.write(feed, b'{"id":1,"method":"m"}\n')
+        os.close(feed)
+        await transport.receive()
+        answer = asyncio.create_task(transport.send({"id": 1, "result": "x" * 1_000_000}))
+
+        assert await transport.receive() is None
+
+        os.close(drain)
+        await answer
+        os.close(source)
+        os.close(target)
+
+    asyncio.run(run())
+
+
 def test_input_that_breaks_is_an_input_that_ends() -> None:
     async def run() -> None:
         async def nothing() -> None:

@@ -7,12 +7,16 @@ import select
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any, Final
 
 import orjson
 
 _ATOMIC: Final = 4096  # What a pipe that polls as writable takes without blocking.
 _CHUNK: Final = 65_536
+PATIENCE_S: Final = 5.0
+"""How long a client that has closed its end may take to read what is left for it."""
 
 
 def claim_stdout() -> int:
@@ -40,6 +44,8 @@ class StdioTransport:
         self._gone = False
         self._unanswered: set[object] = set()
         self._answered = asyncio.Event()
+        # Not the loop's own threads: nobody may wait for a write that never ends.
+        self._writer = ThreadPoolExecutor(1, "stdout")
         self._poll = select.poll()
         self._poll.register(target, select.POLLOUT)
         threading.Thread(target=self._read, name="stdin", daemon=True).start()
@@ -58,9 +64,10 @@ class StdioTransport:
             error = {"code": code, "message": f"{text}: a frame is one JSON object on one line"}
             await self.send({"jsonrpc": "2.0", "id": None, "error": error})
         await self._ended()
-        while self._unanswered and not self._gone:
-            self._answered.clear()
-            await self._answered.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(PATIENCE_S):
+                await self._all_answered()
+        self._gone = True
         return None
 
     async def send(self, message: dict[str, Any]) -> None:
@@ -75,6 +82,11 @@ class StdioTransport:
     async def close(self) -> None:
         """Nothing to do: the descriptors belong to the process."""
 
+    async def _all_answered(self) -> None:
+        while self._unanswered and not self._gone:
+            self._answered.clear()
+            await self._answered.wait()
+
     async def _write(self, data: bytes) -> None:
         if self._gone:
             return
@@ -82,7 +94,7 @@ class StdioTransport:
             if len(data) <= _ATOMIC and self._poll.poll(0):
                 os.write(self._target, data)
             else:
-                await self._loop.run_in_executor(None, self._write_all, data)
+                await self._loop.run_in_executor(self._writer, self._write_all, data)
         except OSError:
             # The client is gone. Its end of stdin comes too, and ends the process.
             self._gone = True
