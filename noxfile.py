@@ -63,7 +63,8 @@ def typecheck(session: nox.Session) -> None:
     sync(session, "typecheck")
     for package in PACKAGES:
         session.run("mypy", f"packages/{package}/src", f"packages/{package}/tests")
-    session.run("mypy", "packages/acp-example/local_model")
+    for rest in ("packages/acp-example/local_model", "docs/examples/small-agent", "benchmarks"):
+        session.run("mypy", rest)
     session.run("mypy", "noxfile.py")
 
 
