@@ -1,4 +1,4 @@
-"""What a client may read and set of a session: its mode, its model, how hard it thinks. No I/O."""
+"""What a client may read and set of a session: its mode, its model, how hard it thinks."""
 
 from typing import Any, cast
 

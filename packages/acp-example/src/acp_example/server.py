@@ -44,8 +44,8 @@ class Watcher:
 
     async def flush(self) -> None:
         """Wait until all updates so far are written."""
-        while self._pending:
-            await asyncio.wait(self._pending)
+        if self._pending:
+            await asyncio.wait(set(self._pending))
 
     async def ask(self, request: Mapping[str, Any]) -> Answer:
         """Send a permission request and return what the user chose."""
