@@ -315,6 +315,9 @@ def test_a_detached_prompt_is_settled_by_a_cancel() -> None:
     content = {"op": "promptContent", "content": [], "detach": True}
     player = after_start(content, {"op": "cancel"})
 
+    assert player.last["method"] == "session/prompt"
+    player.world.hung = 1
+    player.tick()
     assert player.last["method"] == "session/cancel"
     assert not player.done
     player.tell(id=3, result={"stopReason": "cancelled"})
@@ -768,6 +771,21 @@ def test_a_restart_marks_the_transcript_and_drops_what_was_in_flight() -> None:
 
     assert player.driver.transcript[-1] == {"snapshot": "restart"}
     assert player.done
+
+
+def test_a_hang_that_was_cancelled_before_is_not_the_restarts() -> None:
+    player = after_start(
+        {"op": "promptAndCancel", "text": "Hi"}, {**PROMPT, "detach": True}, {"op": "restartAgent"}
+    )
+    player.world.hung = 1
+    player.tick()
+    player.answer({"stopReason": "cancelled"})
+
+    player.tick()
+    assert player.others == []
+    player.world.hung = 2
+    player.tick()
+    assert player.others == [Restart(kill=False)]
 
 
 def test_a_restart_between_prompts_waits_for_its_condition_only() -> None:

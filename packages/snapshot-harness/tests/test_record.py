@@ -161,14 +161,19 @@ def test_a_full_disk_leaves_the_old_scenario(suite: Suite, monkeypatch: pytest.M
     assert files(scenario) == before
 
 
-def test_a_cancel_without_a_condition_is_refused_before_anything_is_called(suite: Suite) -> None:
-    steps = [*HELLO[:2], {"op": "promptAndCancel", "text": "Hi"}]
+@pytest.mark.parametrize("cut", ["promptAndCancel", "cancel", "restartAgent"])
+def test_a_cut_without_a_condition_is_refused_before_anything_is_called(
+    suite: Suite, cut: str
+) -> None:
+    steps: list[dict[str, object]] = [{**HELLO[2], "detach": True}, {"op": cut}]
+    if cut == "promptAndCancel":
+        steps = [{"op": "initialize"}, {"op": cut, "text": "Hi"}]
     scenario = add_scenario(suite, steps=steps, origin="recorded")
     said: list[str] = []
 
     report = record(suite, scenario, said)
 
-    assert "steps.2: a live model hangs nowhere on purpose" in text_of(report)
+    assert "steps.1: a live model hangs nowhere on purpose" in text_of(report)
     assert said == []
 
 

@@ -110,15 +110,14 @@ def _(step: steps.PromptExpectError, driver: Driver) -> Moves:
 @moves_of.register
 def _(step: steps.PromptAndCancel, driver: Driver) -> Moves:
     session = session_of(driver, step)
-    before = driver.world.hanging()
     prompt = yield from _prompt(driver, session, _text(step.text))
-    if step.condition is None and (driver.world.live or before is None):
+    if step.condition is None and (driver.world.live or session.hung is None):
         raise RefusedError(
             "nothing says when to cancel: no call hangs on purpose here",
             "give it a condition: `wait` takes any wait operation",
         )
     yield from _condition(step, driver)
-    yield from hang_waits(driver, step, before=before)
+    yield from hang_waits(driver, step, before=session.hung)
     yield from driver.cancel(session)
     yield from turn_end(driver, prompt)
 
@@ -128,6 +127,8 @@ def _(step: steps.Cancel, driver: Driver) -> Moves:
     session = session_of(driver, step)
     yield from _condition(step, driver)
     prompt = session.prompt
+    if prompt is not None:
+        yield from hang_waits(driver, step, before=session.hung)
     yield from driver.cancel(session)
     if prompt is not None:
         yield from turn_end(driver, prompt)
@@ -152,8 +153,9 @@ def _(step: conditions.Wait, driver: Driver) -> Moves:
 @moves_of.register
 def _(step: steps.RestartAgent, driver: Driver) -> Moves:
     yield from _condition(step, driver)
-    if any(session.prompt is not None for session in driver.sessions):
-        yield from hang_waits(driver, step, before=0)
+    for session in driver.sessions:
+        if session.prompt is not None:
+            yield from hang_waits(driver, step, before=session.hung)
     yield from driver.restart(kill=step.kill)
 
 
@@ -244,6 +246,7 @@ def _prompt(
     """Send a prompt, and return its request's id."""
     session.updates.clear()
     session.since = len(driver.transcript)
+    session.hung = driver.world.hanging()
     params = {"sessionId": session.id, "prompt": fill(driver, content)}
     session.prompt = driver.asked + 1
     yield from driver.ask("session/prompt", params)

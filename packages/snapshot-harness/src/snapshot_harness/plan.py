@@ -111,6 +111,8 @@ class Session:
     """The updates since the last prompt, or since its creation."""
     since: int = 0
     """The place in the transcript where the last prompt was sent."""
+    hung: int | None = 0
+    """How many calls had hung before the last prompt; None if the agent tells no verdict."""
     prompt: int | None = None
     """The id of the prompt request in flight."""
     cancelling: bool = False

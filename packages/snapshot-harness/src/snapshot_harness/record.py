@@ -12,6 +12,7 @@ from llm_replay.session_log import SessionLog
 from snapshot_harness.boot import Run, run_agent, run_directory
 from snapshot_harness.causes import render
 from snapshot_harness.compare import compare
+from snapshot_harness.conditions import Interrupting
 from snapshot_harness.exceptions import HarnessError, Problem, ScenarioError
 from snapshot_harness.fixtures import INPUT, SCENARIO, log_bytes, log_name, roll_forward
 from snapshot_harness.gate import endpoint_of, keys_for
@@ -100,9 +101,11 @@ def _check(suite: Suite, scenario: Scenario, steps: Script) -> None:
         hint = 'say `origin = "authored"`, and write session.jsonl by hand'
         problems.append(Problem(path=scenario.directory / SCENARIO, what=what, hint=hint))
     for index, step in enumerate(steps.steps):
-        if isinstance(step, PromptAndCancel) and step.condition is None:
+        detached = index > 0 and getattr(steps.steps[index - 1], "detach", False)
+        cuts = isinstance(step, PromptAndCancel) or (detached and isinstance(step, Interrupting))
+        if isinstance(step, Interrupting) and cuts and step.condition is None:
             what = f"steps.{index}: a live model hangs nowhere on purpose"
-            hint = "say when to cancel: `wait` takes any wait operation"
+            hint = "say when to cut the call: `wait` takes any wait operation"
             problems.append(Problem(path=scenario.directory / INPUT, what=what, hint=hint))
     if problems:
         raise ScenarioError(problems=problems)

@@ -8,7 +8,6 @@ import pydantic
 
 from snapshot_harness.conditions import (
     DEFAULT_WAIT_MS,
-    Conditional,
     Interrupting,
     SessionStep,
     Step,
@@ -98,8 +97,8 @@ class PromptAndCancel(Interrupting):
     """What the user says."""
 
 
-class Cancel(Conditional):
-    """`session/cancel`; waits for the end of a detached prompt."""
+class Cancel(Interrupting):
+    """`session/cancel`; of a detached prompt at its condition, whose end is waited for."""
 
     op: Literal["cancel"] = "cancel"
 
