@@ -1,4 +1,5 @@
 import sys
+import tomllib
 import types
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from acp_example.composition import Composition, compose, pick, read, state_root
 from acp_example.exceptions import ConfigError
-from acp_example.plugins import Context, find
+from acp_example.plugins import GROUP, Context, find
 from llm_replay.seam import ModelInfo
 
 Write = Callable[..., Path]
@@ -72,6 +73,7 @@ def plugins(monkeypatch: pytest.MonkeyPatch, log: list[str]) -> None:
     def executor(context: Context, _config: Config) -> None:
         context.provide("executor", "mine")
 
+    monkeypatch.setattr("acp_example.plugins.entry_points", lambda **_wanted: [])
     module("plug_provider", name="p", inject=("llm",), Config=Config, apply=provide)
     module("plug_broken", name="b", inject=(), Config=Config, apply=explode)
     module("plug_weather", name="w", inject=(), Config=Config, apply=serve)
@@ -373,6 +375,17 @@ def test_plugin_is_found_by_its_entry_point(monkeypatch: pytest.MonkeyPatch) -> 
     assert find("fancy").name == "f"
     with pytest.raises(LookupError, match=r"named 'fency' \(plugins: 'fancy'\)"):
         find("fency")
+
+
+def test_built_in_plugins_have_names_of_their_own() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    points = project["project"]["entry-points"][GROUP]
+
+    assert {name: find(module).name for name, module in points.items()} == {
+        "chat-completions": "chat-completions",
+        "executor": "executor",
+        "tools": "tools",
+    }
 
 
 def test_module_that_lacks_an_import_of_its_own_says_which(
