@@ -120,12 +120,20 @@ class _Derivation:
                 call = _Open(turn=None, step=None, place=index)
                 what = "this assistant/chunk has no turn, step and chunk"
                 self._close(call, index, problem=what)
+        elif "type" not in event:
+            self._pass(index, skip)
         return index + 1
+
+    def _pass(self, index: int, skip: int) -> None:
+        """Note an event in the middle of a call that is none of its chunks."""
+        if self._open and index >= skip:
+            self._open.others.append(index)
 
     def _other(self, index: int, event: dict[str, Any], skip: int) -> int:
         """Take in an event that is no chunk, or several in a packed row."""
         kind = event["type"]
         if type(kind) is not str:
+            self._pass(index, skip)
             return index + 1
         if kind in PACKED:
             end = index + count_members(event)
@@ -137,8 +145,7 @@ class _Derivation:
             if kind in self._facts:
                 data = event.get("data")
                 self._facts[kind](index, data if type(data) is dict else {})
-            if self._open:
-                self._open.others.append(index)
+            self._pass(index, skip)
         return index + 1
 
     def _belonging(self, index: int, data: dict[str, Any]) -> _Open:

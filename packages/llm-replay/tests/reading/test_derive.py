@@ -314,3 +314,21 @@ def test_random_events_derive_to_calls_or_holes_and_never_raise(events: list[Jso
 
     assert [call.call for call in calls] == list(range(1, len(calls) + 1))
     assert all((call.entry is None) == (call.problem is not None) for call in calls)
+
+
+@pytest.mark.parametrize("odd", [{"type": None, "data": {}}, {"data": None}, {"type": ["x"]}])
+def test_an_event_without_a_proper_type_in_the_middle_of_a_call_is_none_of_its_chunks(
+    odd: dict[str, Any],
+) -> None:
+    at = {"turn": 1, "step": 1}
+    finish = {"type": "finish", "reason": {"kind": "stop"}}
+    events = [
+        {"type": "llm/call", "data": {**at, "call": 1, "purpose": "turn"}},
+        odd,
+        {"type": "assistant/chunk", "data": {**at, "chunk": finish}},
+    ]
+
+    (call,) = derive_calls(events)
+
+    assert call.positions == (2,)
+    assert call.entry == {"kind": "chunks", "chunks": [finish]}

@@ -81,7 +81,7 @@ def _log_kind(event: dict[str, Any], place: Place) -> Hashable:
     chunk = data.get("chunk") if isinstance(data, dict) else None
     part = (chunk.get("type"), chunk.get("index")) if isinstance(chunk, dict) else None
     call = data.get("callId") if isinstance(data, dict) else None
-    return (event.get("type"), place, repr(part), call if isinstance(call, str) else None)
+    return (repr(event.get("type")), place, repr(part), call if isinstance(call, str) else None)
 
 
 def _log_type(event: dict[str, Any], _: Place) -> Hashable:

@@ -217,7 +217,7 @@ class Records:
 
     def _wrong_id(self, expected: dict[str, Any], actual: dict[str, Any]) -> Difference | None:
         left, right = expected.get("id"), actual.get("id")
-        if self._log or left is None or right is None:
+        if self._log or type(left) is not int or type(right) is not int:
             return None
         side = "agent" if "method" in expected else "client"
         if not self._names.clash((side, left), (side, right)):
@@ -245,7 +245,8 @@ class Records:
         if self._log:
             bare: dict[str, Any] = without_references(record)
             return bare
-        return {**record, "id": "id"} if record.get("id") is not None else record
+        # Normalizing made a number of it; what is none is no JSON-RPC id.
+        return {**record, "id": "id"} if type(record.get("id")) is int else record
 
 
 def session_name(log: NormalizedLog, number: int) -> str:
