@@ -80,6 +80,14 @@ def test_a_log_that_is_none_is_the_agents_fault(
     assert what in str(caught.value)
 
 
+def test_a_compressed_log_may_be_cut_in_a_frame(tmp_path: Path) -> None:
+    path = write(tmp_path, "a", b"").rename(tmp_path / "session.jsonl.zstd")
+    path.write_bytes(zstd().compress(text([header("a")]))[:-3])
+
+    with pytest.raises(AgentError):
+        harvest(tmp_path)
+
+
 def test_a_compressed_log_that_is_none_is_the_agents_fault(tmp_path: Path) -> None:
     write(tmp_path, "a", b"").rename(tmp_path / "session.jsonl.zstd")
     (tmp_path / "session.jsonl.zstd").write_bytes(b"no frame at all")

@@ -105,6 +105,17 @@ def test_all_problems_are_told_at_once_each_with_its_line(tmp_path: Path) -> Non
         ),
         ("{", "input.json:1: Expecting property name"),
         ('{"steps": [], "steps": []}', "key 'steps' stands twice in one object"),
+        (
+            {"steps": [{"op": "waitForUpdate", "update": {"a": 1}, "frame": {"a": 1}}]},
+            "it waits for either an `update` or a `frame`",
+        ),
+        (
+            {
+                "steps": [{"op": "initialize"}],
+                "permissionAnswers": [{"kind": "hold", "toolCall": []}],
+            },
+            "permissionAnswers.0.toolCall: input should be a valid string",
+        ),
         ([], "the document: input should be a valid dictionary"),
         (
             {"steps": [{"op": "prompt", "text": 1}]},

@@ -2,19 +2,15 @@
 
 import contextlib
 import os
-import shutil
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from llm_replay.exceptions import ReplayError
 from llm_replay.script import SessionScript
 from llm_replay.session_log import SessionLog
 from llm_replay.tokens import Roots
-from llm_replay.verdict import read_verdict
 from snapshot_harness.client import Client
 from snapshot_harness.driver import Driver
 from snapshot_harness.environment import ScriptFiles, agent_environment
@@ -27,11 +23,10 @@ from snapshot_harness.rundir import RunDirectory, make_run_directory, sweep
 from snapshot_harness.shell import Boot, Shell
 from snapshot_harness.steps import Script
 from snapshot_harness.suite import Scenario, Suite
-from snapshot_harness.tail import LogTails
-from snapshot_harness.verdict import Told, fold, hangs_now
+from snapshot_harness.verdict import Told
 from snapshot_harness.watchdog import WATCHDOG
-
-_SHOWN_FILES = 20
+from snapshot_harness.workspace import copy_workspace
+from snapshot_harness.world import RunFiles
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,48 +41,6 @@ class Run:
     findings: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     stderr_tail: str = ""
-
-
-@dataclass(frozen=True)
-class _World:
-    """The run's files, as the driver asks for them."""
-
-    directory: RunDirectory
-    scripts: Sequence[SessionScript]
-    live: bool
-    tells: bool
-
-    @cached_property
-    def roots(self) -> dict[str, str]:
-        run = self.directory.path
-        parts = {part: str(run / part) for part in ("home", "tmp", "sessions", "spill")}
-        return {"cwd": str(self.directory.cwd), **parts, "run": str(run)}
-
-    @cached_property
-    def _tails(self) -> LogTails:
-        return LogTails(self.directory.path / "sessions")
-
-    def has_file(self, path: str) -> bool:
-        return os.path.lexists(self.directory.cwd / path)
-
-    def files(self) -> Sequence[str]:
-        return sorted(os.listdir(self.directory.cwd))[:_SHOWN_FILES]  # noqa: PTH208  names are enough
-
-    def events(self, session: str) -> Sequence[dict[str, Any]]:
-        return self._tails.events(session)
-
-    def children(self, session: str) -> Sequence[Sequence[dict[str, Any]]]:
-        return self._tails.children(session)
-
-    def hanging(self) -> int | None:
-        told = self._told()
-        return len(told.hanging) if told.installed or self.tells else None
-
-    def hangs_now(self) -> bool:
-        return hangs_now(self._told(), self.scripts)
-
-    def _told(self) -> Told:
-        return read_told(self.directory.path / "verdict")
 
 
 _swept: set[int] = set()
@@ -106,10 +59,21 @@ def run_agent(  # noqa: PLR0913  all that a run is made of
 
     Without `files` a live model answers.
     """
+    named = {**suite.env_for(scenario.file), **(extra_env or {})}
+    required = suite.file.verdict == "required"
     with run_directory(workspace_parent=_workspace_parent(suite, scenario)) as directory:
-        return _run_in(
-            directory, suite, scenario, steps, files=files, scripts=scripts, extra=extra_env
+        copy_workspace(scenario.directory / "workspace", directory.cwd)
+        env = agent_environment(directory, files, named)
+        world = RunFiles(directory, scripts, live=files is None, tells=required)
+        driver = Driver(
+            partial(play, steps),
+            world=world,
+            step_s=suite.file.deadlines.step_s,
+            answers=steps.permission_answers,
+            capabilities=suite.capabilities,
         )
+        shell = Shell(_boot(suite, scenario, directory, env), driver, Client(directory.cwd, env))
+        return _run(shell, world, with_logs=suite.file.log == "session-jsonl")
 
 
 @contextlib.contextmanager
@@ -127,36 +91,20 @@ def run_directory(*, workspace_parent: Path | None = None) -> Iterator[RunDirect
             WATCHDOG.drop_directory(path)
 
 
-def _run_in(  # noqa: PLR0913  all that a run is made of
-    directory: RunDirectory,
-    suite: Suite,
-    scenario: Scenario,
-    steps: Script,
-    *,
-    files: ScriptFiles | None,
-    scripts: Sequence[SessionScript],
-    extra: Mapping[str, str] | None,
-) -> Run:
-    copy_workspace(scenario.directory / "workspace", directory.cwd)
-    named = {**suite.env_for(scenario.file), **(extra or {})}
-    env = agent_environment(directory, files, named)
-    live = files is None
-    world = _World(directory, scripts, live, suite.file.verdict == "required")
-    driver = Driver(
-        lambda driver: play(steps, driver),
-        world=world,
-        step_s=suite.file.deadlines.step_s,
-        answers=steps.permission_answers,
-        capabilities=suite.capabilities,
-    )
-    boot = Boot(
+def _boot(
+    suite: Suite, scenario: Scenario, directory: RunDirectory, env: Mapping[str, str]
+) -> Boot:
+    deadlines = suite.file.deadlines
+    return Boot(
         argv=suite.command_for(scenario.file),
         env=env,
         directory=directory,
-        scenario_s=scenario.file.timeout_s or suite.file.deadlines.scenario_s,
-        shutdown_s=suite.file.deadlines.shutdown_s,
+        scenario_s=scenario.file.timeout_s or deadlines.scenario_s,
+        shutdown_s=deadlines.shutdown_s,
     )
-    shell = Shell(boot, driver, Client(directory.cwd, env))
+
+
+def _run(shell: Shell, world: RunFiles, *, with_logs: bool) -> Run:
     failure: AgentError | None = None
     logs: list[SessionLog] = []
     told = Told(installed=False)
@@ -164,11 +112,12 @@ def _run_in(  # noqa: PLR0913  all that a run is made of
         try:
             shell.run()
         finally:
-            told = read_told(directory.path / "verdict")
-        if suite.file.log == "session-jsonl":
-            logs = harvest(directory.path / "sessions")
+            told = world.told()
+        if with_logs:
+            logs = harvest(world.directory.path / "sessions")
     except AgentError as error:
         failure = error
+    driver = shell.driver
     return Run(
         logs=logs,
         transcript=driver.transcript,
@@ -179,41 +128,6 @@ def _run_in(  # noqa: PLR0913  all that a run is made of
         notes=driver.notes,
         stderr_tail=shell.stderr_tail,
     )
-
-
-def read_told(directory: Path) -> Told:
-    """Return what the agent's replay has told so far.
-
-    Raises:
-        AgentError: It is not what the contract says.
-    """
-    try:
-        return fold(read_verdict(directory))
-    except ReplayError as error:
-        raise AgentError(what=f"the agent's verdict can't be read: {error}") from None
-
-
-def copy_workspace(source: Path, cwd: Path) -> None:
-    """Copy a scenario's workspace, with modes that hang neither on the checkout nor the umask."""
-    if not source.is_dir():
-        return
-    for directory, names, files in os.walk(source):
-        below = cwd / Path(directory).relative_to(source)
-        below.mkdir(exist_ok=True)
-        if below != cwd:
-            below.chmod(0o755)
-        links = [name for name in names if Path(directory, name).is_symlink()]
-        for name in [*files, *links]:
-            _copy_file(Path(directory, name), below / name)
-
-
-def _copy_file(source: Path, target: Path) -> None:
-    if source.is_symlink():
-        target.symlink_to(source.readlink())
-        return
-    shutil.copyfile(source, target)
-    runs = source.stat().st_mode & stat.S_IXUSR
-    target.chmod(0o755 if runs else 0o644)
 
 
 def _tool_runs(transcript: Sequence[dict[str, Any]]) -> list[list[int]]:

@@ -15,9 +15,10 @@ _TOKEN = re.compile(r"\{\{(?:session:(\d+)|([a-z]+))\}\}")
 
 
 @singledispatch
-def moves_of(step: conditions.Step, driver: Driver) -> Moves:  # noqa: ARG001  the others need it
-    """Yield the moves of one step."""
-    raise TypeError(f"no operation: {step!r}")
+def moves_of(step: conditions.Step, driver: Driver) -> Moves:
+    """Yield the moves of one step; what has none of its own is a wait."""
+    assert isinstance(step, conditions.Wait)  # noqa: S101  all others are registered
+    yield from wait_for(step, driver, _session_if_any(driver, step))
 
 
 def play(script: steps.Script, driver: Driver) -> Moves:
@@ -143,11 +144,6 @@ def _(step: steps.PromptAndWaitForAgentMessage, driver: Driver) -> Moves:
     update = {"sessionUpdate": "agent_message_chunk", "content": content}
     wait = conditions.WaitForUpdate(update=update, timeoutMs=step.timeout_ms, session=step.session)
     yield from wait_for(wait, driver, session)
-
-
-@moves_of.register
-def _(step: conditions.Wait, driver: Driver) -> Moves:
-    yield from wait_for(step, driver, _session_if_any(driver, step))
 
 
 @moves_of.register

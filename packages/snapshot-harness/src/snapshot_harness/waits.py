@@ -17,37 +17,15 @@ def wait_for(step: conditions.Wait, driver: Driver, session: Session | None) -> 
     Raises:
         RefusedError: It needs a session and there is none, or it can't be waited for.
     """
-    timeout_s = step.timeout_ms / 1000
-    world = driver.world
     if isinstance(step, conditions.WaitForFile):
-        yield Until(
-            lambda: world.has_file(step.path),
-            f"the file {step.path!r}",
-            lambda: f"the cwd holds {', '.join(world.files()) or 'nothing'}",
-            timeout_s,
-            polls=True,
-        )
-        return
-    if session is None:
+        yield _file_wait(step, driver)
+    elif session is None:
         raise RefusedError("it comes before newSession", "make a session first")
-    if isinstance(step, conditions.WaitForUpdate) and step.frame:
-        yield Until(
-            lambda: any(matches(one, step.frame) for one in driver.transcript[session.since :]),
-            f"a frame that holds {step.frame!r}",
-            lambda: f"{len(driver.transcript) - session.since} came since the prompt",
-            timeout_s,
-        )
-        return
-    if isinstance(step, conditions.WaitForUpdate):
-        yield Until(
-            lambda: any(matches(update, step.update) for update in session.updates),
-            f"an update that holds {step.update!r}",
-            lambda: _seen_updates(session),
-            timeout_s,
-        )
-        return
-    check, what = _log_wait(step, driver, session)
-    yield Until(check, what, lambda: _seen_events(driver, session), timeout_s, polls=True)
+    elif isinstance(step, conditions.WaitForUpdate):
+        yield _frame_wait(step, driver, session)
+    else:
+        check, what = _log_wait(step, driver, session)
+        yield Until(check, what, lambda: _seen_events(driver, session), _seconds(step), polls=True)
 
 
 def hang_waits(driver: Driver, step: conditions.Interrupting, *, before: int | None) -> Moves:
@@ -80,6 +58,36 @@ def matches(value: object, pattern: object) -> bool:
             and all(matches(*pair) for pair in zip(value, pattern, strict=True))
         )
     return type(value) is type(pattern) and value == pattern
+
+
+def _seconds(step: conditions.Wait) -> float:
+    return step.timeout_ms / 1000
+
+
+def _file_wait(step: conditions.WaitForFile, driver: Driver) -> Until:
+    return Until(
+        lambda: driver.world.has_file(step.path),
+        f"the file {step.path!r}",
+        lambda: f"the cwd holds {', '.join(driver.world.files()) or 'nothing'}",
+        _seconds(step),
+        polls=True,
+    )
+
+
+def _frame_wait(step: conditions.WaitForUpdate, driver: Driver, session: Session) -> Until:
+    if step.frame:
+        return Until(
+            lambda: any(matches(one, step.frame) for one in driver.transcript[session.since :]),
+            f"a frame that holds {step.frame!r}",
+            lambda: f"{len(driver.transcript) - session.since} came since the prompt",
+            _seconds(step),
+        )
+    return Until(
+        lambda: any(matches(update, step.update) for update in session.updates),
+        f"an update that holds {step.update!r}",
+        lambda: _seen_updates(session),
+        _seconds(step),
+    )
 
 
 def _log_wait(
