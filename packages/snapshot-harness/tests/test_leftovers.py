@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from snapshot_harness import leftovers
 from snapshot_harness.leftovers import kill_escaped, kill_group, own_children
 
 SLEEP = "/bin/sleep"
@@ -63,6 +64,20 @@ def test_what_escaped_is_found_by_its_environment_or_its_place(tmp_path: Path) -
     stranger.kill()
     for process in (marked, below, beside, stranger):
         process.wait()
+
+
+@pytest.mark.parametrize(("newest", "finds"), [(2**22, False), (0, True)])
+def test_only_younger_processes_are_looked_at_unless_numbers_began_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newest: int, *, finds: bool
+) -> None:
+    old = sleeper(env={"DSH_SNAPSHOT_RUN": str(tmp_path)})
+    monkeypatch.setattr(leftovers, "_newest", lambda: newest)
+
+    found = kill_escaped(tmp_path, after=old.pid)
+
+    assert [process.pid for process in found] == ([old.pid] if finds else [])
+    old.kill()
+    old.wait()
 
 
 def test_where_no_environment_is_shown_nothing_is_found(

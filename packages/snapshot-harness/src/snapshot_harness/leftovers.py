@@ -45,31 +45,39 @@ def signal_group(group: int, number: signal.Signals) -> None:
     _signal(-group, number)
 
 
-def kill_escaped(run: Path, *, also_below: Path | None = None) -> list[Leftover]:
+def kill_escaped(run: Path, *, also_below: Path | None = None, after: int = 0) -> list[Leftover]:
     """Kill, and name, the processes that carry the run in their environment or work below it.
 
-    Only Linux shows other processes' environment.
+    Only those younger than the process `after` are looked at, as far as numbers tell. Only
+    Linux shows other processes' environment.
     """
     if not sys.platform.startswith("linux"):
         return []
-    found = list(_escaped(run, also_below))
+    found = list(_escaped(run, also_below, after))
     for process in found:
         _signal(process.pid, signal.SIGKILL)
     return found
 
 
-def _escaped(run: Path, also_below: Path | None) -> Iterator[Leftover]:
+def _escaped(run: Path, also_below: Path | None, after: int) -> Iterator[Leftover]:
     mark = f"DSH_SNAPSHOT_RUN={run}".encode()
     places = tuple(f"{path}/" for path in (run, also_below) if path is not None)
     own = os.getpid()
+    if _newest() < after:  # numbers have started again from the beginning
+        after = 0
     for name in os.listdir(_PROC):  # noqa: PTH208  names are enough
-        if not name.isdecimal() or int(name) == own:
+        if not name.isdecimal() or int(name) == own or int(name) <= after:
             continue
         entry = f"/proc/{name}"
         # A process that ends meanwhile, or is another user's, is none of ours.
         with contextlib.suppress(OSError):
             if _carries(entry, mark) or f"{os.readlink(f'{entry}/cwd')}/".startswith(places):  # noqa: PTH115  a link to text
                 yield Leftover(int(name), _command(int(name)))
+
+
+def _newest() -> int:
+    """Return the number of the process that was made last."""
+    return int((_PROC / "loadavg").read_text().split()[-1])
 
 
 def _carries(entry: str, mark: bytes) -> bool:

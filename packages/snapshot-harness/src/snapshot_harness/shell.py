@@ -170,7 +170,7 @@ class Shell:
         self.client.end()
         # The pipes end with the last process that holds them, which may not be the agent.
         drained = agent.drain(self._late, seconds=0.2)
-        left = [*kill_group(agent.pid), *self._kill_escaped()]
+        left = [*kill_group(agent.pid), *self._kill_escaped(agent)]
         if not drained:
             agent.drain(self._late, seconds=DRAIN_S)
         self.stderr_tail = agent.stderr_tail
@@ -220,16 +220,16 @@ class Shell:
             agent.end(time.monotonic() + 1.0, lambda _: None)
             self.client.end()
             kill_group(agent.pid, grace_s=0)
-            self._kill_escaped()
+            self._kill_escaped(agent)
             agent.drain(lambda _: None, seconds=0.2)
             self.stderr_tail = agent.stderr_tail
             agent.close()
         if isinstance(failure, AgentError) and not failure.stderr_tail:
             failure.stderr_tail = self.stderr_tail
 
-    def _kill_escaped(self) -> list[Leftover]:
+    def _kill_escaped(self, agent: AgentProcess) -> list[Leftover]:
         directory = self.boot.directory
-        return kill_escaped(directory.path, also_below=directory.cwd)
+        return kill_escaped(directory.path, also_below=directory.cwd, after=agent.pid)
 
     def _impure(self, impurity: Impurity) -> AgentError:
         return self._error(
