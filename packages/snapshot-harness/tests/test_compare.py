@@ -266,10 +266,12 @@ def test_a_swapped_id_is_reported_as_such() -> None:
 
 
 def test_a_swapped_id_is_found_in_lists_too() -> None:
-    left = [user("a", MESSAGE), event("x", {"of": [{"to": "none"}, {"to": [OTHER, MESSAGE]}]})]
-    right = [user("a", MESSAGE), event("x", {"of": [{"to": "none"}, {"to": [OTHER, OTHER]}]})]
+    left = [event("x", {"of": [{"to": "none"}, {"to": [OTHER, CHILD]}]})]
+    right = [event("x", {"of": [{"to": "none"}, {"to": [OTHER, OTHER]}]})]
 
-    assert only(compare(of(left), of(right))).path == "data.of[1].to[1]"
+    cause = only(compare(of(left), of(right)))
+
+    assert (cause.message, cause.path) == ("swapped id in x", "data.of[1].to[1]")
 
 
 def test_two_ids_that_became_one_are_a_swapped_id() -> None:
