@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -117,6 +118,18 @@ def refreshed(suite: Suite, scenario: Scenario) -> Scenario:
 def text_of(report: Report) -> str:
     """What a person reads of a failure."""
     return failure_text(report)
+
+
+STOPS = ["/bin/sh", "-c", "echo; kill -s STOP $$"]
+
+
+def sleeper(**rest: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401  keywords of Popen
+    """A process that stays until it is killed; it has spoken, so the system knows its arguments."""
+    process = subprocess.Popen(STOPS, stdout=subprocess.PIPE, start_new_session=True, **rest)  # noqa: S603  constants
+    assert process.stdout is not None
+    with process.stdout as stdout:
+        assert stdout.readline() == b"\n"
+    return process
 
 
 def processes_with(mark: str) -> list[int]:

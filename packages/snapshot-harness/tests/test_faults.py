@@ -1,6 +1,7 @@
 """What a run must survive: each fault ends within its deadline, in a clear error, cleanly."""
 
 import json
+import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -67,7 +68,6 @@ FAULTS = {
     ),
     "ignores SIGTERM too": ("ignore-eof ignore-term", "not on SIGTERM either, and was killed"),
     "leaves a grandchild": ("grandchild", "left processes behind, which were killed: "),
-    "lets a process escape": ("escaped", "left processes behind, which were killed: "),
     "closes its stdout": ("close-stdout", "closed a pipe at step 2 (prompt), and went on running"),
     "ends with a status": ("bad-exit", "the agent ended with status 4"),
     "leaves a gap in its log": ("gap", "session.jsonl:2: seq is 1, expected 0"),
@@ -75,6 +75,11 @@ FAULTS = {
     "writes no verdict that can be read": ("bad-verdict", "the agent's verdict can't be read"),
     "never answers a cancel": ("hang", "waited for the end of the turn"),
 }
+
+
+if sys.platform == "linux":
+    message = "left processes behind, which were killed: "
+    FAULTS["lets a process escape"] = ("escaped", message)
 
 
 @pytest.mark.parametrize("fault", FAULTS)
