@@ -101,6 +101,7 @@ def snapshot_record(session: nox.Session) -> None:
     sync(session, "snapshot")
     names = [f"--snapshot-record={name}" for name in session.posargs if not name.startswith("-")]
     options = [option for option in session.posargs if option.startswith("-")]
+    options = ["--snapshot-all" if option == "--all" else option for option in options]
     session.run("pytest", "scenarios", "--snapshot-mode=record", *names, *options)
 
 
