@@ -1,6 +1,7 @@
 """What agents ask of the client, and how it answers, with a real process on the other side."""
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -205,6 +206,23 @@ def test_a_workspace_may_be_made_elsewhere(suite: Suite, tmp_path: Path) -> None
     set_up(done.directory, toml='workspace_parent = "nowhere"')
     assert replay(suite, done).outcome == "error"
     assert tmp_path.is_dir()
+
+
+def test_the_directory_above_a_workspace_made_elsewhere_is_another_one_for_each_user(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = [[use("cd .. && echo $(pwd -P) $(pwd -P)/notes"), say("Done")]]
+    toml = 'workspace_parent = "~"'
+    scenario = add_scenario(suite, steps=[*START, PROMPT], turns=turns, toml=toml)
+    with tempfile.TemporaryDirectory(dir="/tmp") as home:
+        monkeypatch.setenv("HOME", home)
+        done = refreshed(suite, scenario)
+    assert outputs(done) == ["{{parent}} {{parent}}/notes\n"]
+
+    with tempfile.TemporaryDirectory(dir="/tmp") as home:
+        monkeypatch.setenv("HOME", home)
+        report = replay(suite, done)
+    assert report.outcome == "passed", text_of(report)
 
 
 def test_the_agent_gets_the_environment_of_the_contract_and_nothing_else(

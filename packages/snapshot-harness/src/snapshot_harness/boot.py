@@ -22,7 +22,7 @@ from snapshot_harness.order import call_of
 from snapshot_harness.rundir import RunDirectory, make_run_directory, sweep
 from snapshot_harness.shell import Boot, Shell
 from snapshot_harness.steps import Script
-from snapshot_harness.suite import Scenario, Suite
+from snapshot_harness.suite import Scenario, Suite, workspace_parent
 from snapshot_harness.verdict import Told
 from snapshot_harness.watchdog import WATCHDOG
 from snapshot_harness.workspace import copy_workspace
@@ -61,7 +61,7 @@ def run_agent(  # noqa: PLR0913  all that a run is made of
     """
     named = {**suite.env_for(scenario.file), **(extra_env or {})}
     required = suite.file.verdict == "required"
-    with run_directory(workspace_parent=_workspace_parent(suite, scenario)) as directory:
+    with run_directory(workspace_parent=workspace_parent(suite, scenario)) as directory:
         copy_workspace(scenario.directory / "workspace", directory.cwd)
         env = agent_environment(directory, files, named)
         world = RunFiles(directory, scripts, live=files is None, tells=required)
@@ -73,7 +73,9 @@ def run_agent(  # noqa: PLR0913  all that a run is made of
             capabilities=suite.capabilities,
         )
         shell = Shell(_boot(suite, scenario, directory, env), driver, Client(directory.cwd, env))
-        return _run(shell, world, with_logs=suite.file.log == "session-jsonl")
+        with_logs = suite.file.log == "session-jsonl"
+        needed = steps.prompts and scenario.file.compares_log is not False
+        return _run(shell, world, with_logs=with_logs, needed=needed)
 
 
 @contextlib.contextmanager
@@ -104,7 +106,8 @@ def _boot(
     )
 
 
-def _run(shell: Shell, world: RunFiles, *, with_logs: bool) -> Run:
+def _run(shell: Shell, world: RunFiles, *, with_logs: bool, needed: bool) -> Run:
+    sessions = world.directory.path / "sessions"
     failure: AgentError | None = None
     logs: list[SessionLog] = []
     told = Told(installed=False)
@@ -114,9 +117,11 @@ def _run(shell: Shell, world: RunFiles, *, with_logs: bool) -> Run:
         finally:
             told = world.told()
         if with_logs:
-            logs = harvest(world.directory.path / "sessions")
+            logs = harvest(sessions, needed=needed)
     except AgentError as error:
         failure = error
+        with contextlib.suppress(AgentError):  # what there is shows where it went wrong
+            logs = harvest(sessions, unfinished=True) if with_logs else []
     driver = shell.driver
     return Run(
         logs=logs,
@@ -139,11 +144,6 @@ def _tool_runs(transcript: Sequence[dict[str, Any]]) -> list[list[int]]:
         else:
             runs[-1].append(place)
     return runs
-
-
-def _workspace_parent(suite: Suite, scenario: Scenario) -> Path | None:
-    parent = scenario.file.workspace_parent
-    return None if parent is None else suite.directory / Path(parent).expanduser()
 
 
 def _sweep_once() -> None:

@@ -53,6 +53,11 @@ def path_pattern(path: str) -> str:
     return "|".join(re.escape(one) for one in spellings(path))
 
 
+def whole_path_pattern(path: str) -> str:
+    """Return a pattern for every spelling of a directory, between boundaries only."""
+    return f"{_BEFORE}(?:{path_pattern(path)}){_AFTER}"
+
+
 def same_segment(left: str, right: str) -> bool:
     """Tell whether two names of a Windows directory may be one: a short name and its long one."""
     if left.casefold() == right.casefold():
@@ -115,7 +120,7 @@ def _shortest(path: str | None) -> str | None:
 
 @lru_cache(maxsize=32)
 def _foreign(path: str) -> re.Pattern[str]:
-    return re.compile(f"{_BEFORE}(?:{path_pattern(path)}){_AFTER}")
+    return re.compile(whole_path_pattern(path))
 
 
 def _segments(rest: str) -> str:

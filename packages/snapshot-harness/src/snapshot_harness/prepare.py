@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from llm_replay.config import ReplayConfig
+from llm_replay.derive import derive_calls
 from llm_replay.exceptions import ReplayError
 from llm_replay.script import SessionScript, load_session_scripts
 from llm_replay.session_log import read_session_log
@@ -21,11 +22,13 @@ from snapshot_harness.fixtures import (
     read_overrides,
 )
 from snapshot_harness.headers import Told, collect
+from snapshot_harness.model_rows import seed_length
 from snapshot_harness.normalize import Normalized, normalize_fixture, normalize_run
+from snapshot_harness.run_report import shown_path
 from snapshot_harness.served import unlogged
 from snapshot_harness.steps import Script, read_script
-from snapshot_harness.suite import Scenario, Suite, rules_of
-from snapshot_harness.verdict import judge
+from snapshot_harness.suite import Scenario, Suite, rules_of, rules_of_run
+from snapshot_harness.verdict import judge, name_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +58,7 @@ class Prepared:
             run.logs if self.with_logs else [],
             run.transcript,
             roots=run.roots,
-            rules=rules_of(self.suite),
+            rules=rules_of_run(self.suite, self.scenario),
             overridden=self.fixture.overridden,
             foreign=self.fixture.foreign,
         )
@@ -64,7 +67,7 @@ class Prepared:
         """Return what a run's sessions were told, also where their logs are not compared."""
         if self.with_logs:
             return collect(actual.headers)
-        rules = rules_of(self.suite)
+        rules = rules_of_run(self.suite, self.scenario)
         return collect(normalize_run(run.logs, [], roots=run.roots, rules=rules).headers)
 
     def unlogged(self, run: Run, actual: Normalized) -> list[str]:
@@ -82,7 +85,22 @@ class Prepared:
             # A fault explains what the agent did next; what it left unasked does not.
             return run, [*run.told.faults, str(run.failure), *run.findings]
         required = self.suite.file.verdict == "required"
-        return run, [*judge(run.told, self.scripts, required=required), *run.findings]
+        found = judge(run.told, self.scripts, required=required, where=self._where)
+        return run, [*found, *run.findings]
+
+    def _where(self, script: SessionScript, call: int | None) -> str:
+        """Return where a script stands, or one of its calls, as one would open it."""
+        committed = self.fixture.directory == self.scenario.directory
+        directory = f"{shown_path(self.fixture.directory)}/" if committed else ""
+        line = self._line(script.index, call) if call is not None else None
+        return f"{directory}{name_of(script)}" + ("" if line is None else f":{line}")
+
+    def _line(self, index: int, call: int) -> int | None:
+        if index >= len(self.fixture.logs):
+            return None  # an override is the whole script
+        log = self.fixture.logs[index]
+        calls = derive_calls(log.events, seed_length=seed_length(log) if index else 0)
+        return log.lines[calls[call - 1].place] if call <= len(calls) else None
 
 
 def prepare(suite: Suite, scenario: Scenario, *, transcript: bool) -> Prepared:

@@ -24,7 +24,7 @@ from snapshot_harness.recorded_table import with_recorded
 from snapshot_harness.report import Report
 from snapshot_harness.run import Outcome, Usage, failed, finish, problems_of
 from snapshot_harness.steps import PromptAndCancel, Script, read_script
-from snapshot_harness.suite import Scenario, Suite, rules_of
+from snapshot_harness.suite import Scenario, Suite, rules_of_run
 from snapshot_harness.writing import files_of, refusals, write
 
 Say = Callable[[str], None]
@@ -113,7 +113,7 @@ def _check(suite: Suite, scenario: Scenario, steps: Script) -> None:
 
 def _stage(suite: Suite, scenario: Scenario, steps: Script, run: Run, folder: Path) -> Prepared:
     """Write the live run's words as a script: not yet among the scenario's own files."""
-    live = normalize_run(run.logs, [], roots=run.roots, rules=rules_of(suite))
+    live = normalize_run(run.logs, [], roots=run.roots, rules=rules_of_run(suite, scenario))
     paths = [folder / log_name(number) for number in range(len(live.logs))]
     for path, log in zip(paths, live.logs, strict=True):
         path.write_bytes(log_bytes(log, layout=scenario.file.layout))

@@ -3,7 +3,7 @@
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -12,9 +12,11 @@ import pydantic
 
 from snapshot_harness.documents import Strict, read_toml
 from snapshot_harness.exceptions import Problem, ScenarioError
+from snapshot_harness.paths import is_absolute, whole_path_pattern
 from snapshot_harness.rules import Rule, Rules
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
+PARENT_TOKEN = "{{parent}}"  # noqa: S105  a placeholder
 
 
 class Capabilities(Strict):
@@ -126,7 +128,7 @@ class ScenarioFile(Strict):
     malformed: bool = False
     """Whether its stream breaks the grammar on purpose."""
     workspace_parent: str | None = None
-    """Where the run's cwd is made, instead of below the run directory."""
+    """Where the run's cwd is made, instead of below the run directory: `{{parent}}` in fixtures."""
     platforms: list[str] = pydantic.Field(default=[])
     """`sys.platform` values it is for; none: all."""
     timeout_s: float | None = pydantic.Field(default=None, gt=0, strict=False)
@@ -250,6 +252,22 @@ def rules_of(suite: Suite) -> Rules:
     file = suite.file
     rules = tuple(Rule(**rule.model_dump()) for rule in file.rule)
     return Rules(identity=file.identity, rules=rules, coalesce_chunks=file.coalesce_chunks)
+
+
+def rules_of_run(suite: Suite, scenario: Scenario) -> Rules:
+    """Return how a scenario's runs are normalized: the workspace may be somebody's own place."""
+    rules = rules_of(suite)
+    parent = workspace_parent(suite, scenario)
+    if parent is None or not is_absolute(str(parent)):
+        return rules
+    named = Rule(pattern=whole_path_pattern(str(parent)), token=PARENT_TOKEN)
+    return replace(rules, rules=(named, *rules.rules))
+
+
+def workspace_parent(suite: Suite, scenario: Scenario) -> Path | None:
+    """Return the directory in which a scenario's workspace is made, if it says one."""
+    said = scenario.file.workspace_parent
+    return None if said is None else (suite.directory / Path(said).expanduser()).resolve()
 
 
 def _suite_problems(path: Path, file: SuiteFile) -> Iterator[Problem]:
