@@ -34,7 +34,8 @@ class Log:
         if "no-log" in WORDS:
             root = Path(os.environ["TMPDIR"])
         root.mkdir(parents=True, exist_ok=True)
-        self._file = (root / "session.jsonl").open("wb", buffering=0)
+        name = "log.jsonl" if "other-log-name" in WORDS else "session.jsonl"
+        self._file = (root / name).open("wb", buffering=0)
         self._seq = 0
         header = {"type": "session", "version": 1, "id": session, "createdAt": now()}
         header |= {"cwd": str(Path.cwd()), "delegationDepth": 0}
@@ -193,6 +194,9 @@ class Agent:
             reason = Turn(self, session, text).run()
         except EOFError:
             reason = "end_turn"
+        if "refuse" in WORDS:
+            sys.stderr.write("I refuse\n")
+            reason = None
         if reason is None:
             self.send({"id": frame["id"], "error": {"code": -32603, "message": "failed"}})
             return

@@ -203,7 +203,7 @@ def test_a_session_that_is_not_there_is_told(steps: list[dict[str, Any]], what: 
 @pytest.mark.parametrize(
     ("step", "frame", "what"),
     [
-        (PROMPT, {"error": {"code": 1}}, "session/prompt was answered with an error: {'code': 1}"),
+        (PROMPT, {"error": {"code": 1}}, 'session/prompt was answered with an error: {"code": 1}'),
         (PROMPT, {}, "session/prompt was answered with neither a result nor an error"),
         (
             {"op": "promptExpectError", "text": "Hi"},
@@ -215,7 +215,7 @@ def test_a_session_that_is_not_there_is_told(steps: list[dict[str, Any]], what: 
         (
             {"op": "newSessionExpectError"},
             {"result": {"sessionId": "s"}},
-            "session/new succeeded, and an error was expected: {'sessionId': 's'}",
+            'session/new succeeded, and an error was expected: {"sessionId": "s"}',
         ),
         (
             {"op": "request", "method": "x", "expectError": 5},
@@ -225,7 +225,7 @@ def test_a_session_that_is_not_there_is_told(steps: list[dict[str, Any]], what: 
         (
             {"op": "loadSession"},
             {"error": {"code": 6}},
-            "session/load was answered with an error: {'code': 6}",
+            'session/load was answered with an error: {"code": 6}',
         ),
     ],
 )
@@ -551,15 +551,15 @@ def test_other_events_of_a_running_batch_may_be_awaited(wait: dict[str, Any]) ->
         ({"op": "waitForSubagentTurnEnd"}, "waited for child 1 to close turn 1; the log holds"),
         (
             {"op": "waitForEvent", "type": "t", "where": {"a": 1}},
-            "waited for an event 't' with {'a': 1}; the log holds 1 events",
+            "waited for an event 't' with {\"a\": 1}; the log holds 1 events",
         ),
         (
             {"op": "waitForUpdate", "frame": {"a": 1}},
-            "waited for a frame that holds {'a': 1}; 3 came since the prompt",
+            'waited for a frame that holds {"a": 1}; 3 came since the prompt',
         ),
         (
             {"op": "waitForUpdate", "update": {"a": 1}},
-            "waited for an update that holds {'a': 1}; 1 came since the prompt, the last of them x",
+            'waited for an update that holds {"a": 1}; 1 came since the prompt, the last of them x',
         ),
     ],
 )
@@ -588,7 +588,7 @@ def test_a_step_that_is_over_its_time_shows_the_last_frame() -> None:
 
     with pytest.raises(StepFailedError) as caught:
         player.tick(60)
-    assert "the last of 2 frames was {'jsonrpc': '2.0', 'id': 2" in error_of(caught)
+    assert 'the last of 2 frames was {"jsonrpc": "2.0", "id": 2' in error_of(caught)
 
 
 def test_an_agent_that_wrote_nothing_is_told_so() -> None:

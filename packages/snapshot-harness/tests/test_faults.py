@@ -97,6 +97,7 @@ def test_a_fault_of_the_agent_ends_in_a_clear_error(suite: Suite, fault: str) ->
 
     assert report.outcome == "failed"
     assert message in text_of(report)
+    assert all("\n  hint: " in problem for problem in report.problems)
     assert time.monotonic() - started < 15
     assert [(scenario.directory / name).read_bytes() for name in names] == committed
 
@@ -185,7 +186,8 @@ def test_replay_that_was_never_installed_fails(suite: Suite) -> None:
 
     report = refresh(suite, scenario)
 
-    assert report.problems == ["replay was never installed, and the fixture has 1 model calls"]
+    (problem,) = report.problems
+    assert problem.startswith("replay was never installed, and the fixture has 1 model call\n")
 
 
 def test_an_agent_that_logs_other_words_than_it_was_served_is_refused(suite: Suite) -> None:

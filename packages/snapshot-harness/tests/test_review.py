@@ -234,3 +234,22 @@ def test_a_long_diff_is_cut(suite: Path) -> None:
     assert max(map(len, shown.split("\n"))) < 250
     terminal.type("q\n")
     assert terminal.end() == 0
+
+
+def test_a_long_line_is_cut_around_what_differs(suite: Path) -> None:
+    sides = [f"{'x' * 900} {word} {'y' * 900}\n".encode() for word in ("before", "after")]
+    (suite / "one" / TRANSCRIPT).write_bytes(sides[0])
+    keep(suite, "one", files={TRANSCRIPT: sides[1]}, environ={})
+    terminal = Terminal(suite)
+
+    terminal.until(ASKED)
+    terminal.type("d\n")
+    lines = terminal.until(ASKED).split("\n")
+
+    (gone,) = [line for line in lines if line.startswith("-…x")]
+    (come,) = [line for line in lines if line.startswith("+…x")]
+    assert " before y" in gone
+    assert " after y" in come
+    assert max(map(len, lines)) < 250
+    terminal.type("q\n")
+    assert terminal.end() == 0

@@ -26,6 +26,12 @@ def files(*facts: list[dict[str, Any]]) -> list[VerdictFile]:
     return [VerdictFile(f"{k}.jsonl", [INSTALLED, *some]) for k, some in enumerate(facts)]
 
 
+def what(problems: list[str]) -> list[str]:
+    """What is wrong; each problem says what to do besides."""
+    assert all(problem.count("\n  hint: ") == 1 for problem in problems)
+    return [problem.partition("\n")[0] for problem in problems]
+
+
 BOUND = {"fact": "bound", "script": 0, "session": "s"}
 ONE = [script(0, "chunks")]
 
@@ -45,7 +51,7 @@ def test_a_call_may_hang_before_a_restart_and_the_next_be_served_after_it() -> N
 @pytest.mark.parametrize(
     ("scripts", "required", "problems"),
     [
-        (ONE, True, ["replay was never installed, and the fixture has 1 model calls"]),
+        (ONE, True, ["replay was never installed, and the fixture has 1 model call"]),
         (ONE, False, []),
         ([script(0)], True, []),
     ],
@@ -53,7 +59,7 @@ def test_a_call_may_hang_before_a_restart_and_the_next_be_served_after_it() -> N
 def test_no_file_means_that_replay_was_never_installed(
     scripts: list[SessionScript], problems: list[str], *, required: bool
 ) -> None:
-    assert judge(fold([]), scripts, required=required) == problems
+    assert what(judge(fold([]), scripts, required=required)) == problems
 
 
 @pytest.mark.parametrize(
@@ -90,7 +96,7 @@ def test_no_file_means_that_replay_was_never_installed(
 def test_what_is_wrong_is_told(
     facts: list[dict[str, Any]], scripts: list[SessionScript], problem: str
 ) -> None:
-    assert judge(fold(files(facts)), scripts, required=False) == [problem]
+    assert what(judge(fold(files(facts)), scripts, required=False)) == [problem]
 
 
 def test_facts_of_another_kind_say_nothing() -> None:
@@ -121,6 +127,6 @@ def test_the_last_call_may_be_one_that_hangs(facts: list[dict[str, Any]], *, han
 def test_a_script_without_a_file_has_a_number() -> None:
     nameless = SessionScript(recorded_id="", created_at=0, entries=[{}], primary=True)
 
-    assert judge(fold(files([])), [nameless], required=True) == [
+    assert what(judge(fold(files([])), [nameless], required=True)) == [
         "script 0: no session took this script, which has 1 model call"
     ]

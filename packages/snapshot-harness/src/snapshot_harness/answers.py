@@ -3,7 +3,10 @@
 from typing import Any
 
 from snapshot_harness.driver import Driver
+from snapshot_harness.json_value import as_text
 from snapshot_harness.plan import Moves, RefusedError, Until
+
+_EXPECTING = {"session/prompt": "promptExpectError", "session/new": "newSessionExpectError"}
 
 
 def is_turn_end(driver: Driver, prompt: int) -> bool:
@@ -35,7 +38,8 @@ def refusal(driver: Driver, method: str) -> Moves:
     response = driver.responses[asked]
     if not isinstance(response.get("error"), dict):
         raise RefusedError(
-            f"{method} succeeded, and an error was expected: {response.get('result')!r}"
+            f"{method} succeeded, and an error was expected: {as_text(response.get('result'))}",
+            "expect that it succeeds, if that is meant",
         )
 
 
@@ -50,18 +54,20 @@ def _answered(driver: Driver, method: str) -> Moves:
 
 def _refuse_error(response: dict[str, Any], method: str) -> None:
     if "error" in response:
-        raise RefusedError(f"{method} was answered with an error: {response['error']!r}")
+        raise RefusedError(
+            f"{method} was answered with an error: {as_text(response['error'])}",
+            f"if that is meant, expect it with {_EXPECTING.get(method, '`expectError`')}; "
+            "if not, see what differed first, and what the agent wrote to stderr",
+        )
     if "result" not in response:
-        raise RefusedError(f"{method} was answered with neither a result nor an error")
+        raise RefusedError(
+            f"{method} was answered with neither a result nor an error",
+            "let the agent answer with one of them",
+        )
 
 
 def _last_frames(driver: Driver) -> str:
     if not driver.transcript:
         return "the agent wrote no frame"
     last = driver.transcript[-1]
-    return f"the last of {len(driver.transcript)} frames was {_shortened(last)}"
-
-
-def _shortened(frame: dict[str, Any], limit: int = 300) -> str:
-    text = repr(frame)
-    return text if len(text) <= limit else f"{text[:limit]}…"
+    return f"the last of {len(driver.transcript)} frames was {as_text(last, 300)}"

@@ -62,7 +62,7 @@ class NestingError(HarnessError):
 
 
 class AgentError(HarnessError):
-    """The agent did not hold its side of the contract."""
+    """The agent did not hold its side of the contract; a report shows its stderr once."""
 
     def __init__(
         self,
@@ -81,9 +81,6 @@ class AgentError(HarnessError):
             lines.append(f"  exit status: {exit_status}")
         if hint:
             lines.append(f"  hint: {hint}")
-        if stderr_tail:
-            lines.append("  the last the agent wrote to stderr:")
-            lines.extend(f"    {line}" for line in stderr_tail.splitlines())
         super().__init__("\n".join(lines))
 
 

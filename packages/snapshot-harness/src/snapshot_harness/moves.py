@@ -8,9 +8,12 @@ from typing import Any
 from snapshot_harness import conditions, steps
 from snapshot_harness.answers import refusal, success, turn_end
 from snapshot_harness.driver import Driver
+from snapshot_harness.json_value import as_text
 from snapshot_harness.plan import Move, Moves, RefusedError, Session
 from snapshot_harness.waits import hang_waits, wait_for
 
+_ACP = "let it answer as ACP says: with an object that has a sessionId"
+_COUNTED = "sessions are counted from 1, in the order in which the script makes them"
 _TOKEN = re.compile(r"\{\{(?:session:(\d+)|([a-z]+))\}\}")
 
 
@@ -69,7 +72,9 @@ def _(step: steps.MakingSession, driver: Driver) -> Moves:
     result = driver.responses[driver.asked].get("result")
     made = result.get("sessionId") if isinstance(result, dict) else None
     if not isinstance(made, str):
-        raise RefusedError(f"the agent answered session/new without a sessionId: {result!r}")
+        raise RefusedError(
+            f"the agent answered session/new without a sessionId: {as_text(result)}", _ACP
+        )
     # Updates may come between the answer and the next step: they belong to the session.
     driver.sessions.append(Session(made, _earlier_updates(driver, made)))
 
@@ -165,7 +170,8 @@ def _(step: steps.Request, driver: Driver) -> Moves:
     code = driver.responses[driver.asked]["error"].get("code")
     if not isinstance(step.expect_error, bool) and code != step.expect_error:
         raise RefusedError(
-            f"{step.method} was answered with error {code}, expected {step.expect_error}"
+            f"{step.method} was answered with error {code}, expected {step.expect_error}",
+            "expect that code, if it is meant",
         )
 
 
@@ -210,7 +216,9 @@ def _live(driver: Driver) -> Callable[[re.Match[str]], str]:
             return driver.world.roots.get(match[2], match[0])
         number = int(match[1])
         if not 1 <= number <= len(driver.sessions):
-            raise RefusedError(f"there is no session {number}; {len(driver.sessions)} were made")
+            raise RefusedError(
+                f"there is no session {number}; {len(driver.sessions)} were made", _COUNTED
+            )
         return driver.sessions[number - 1].id
 
     return replace
@@ -220,7 +228,7 @@ def _session_if_any(driver: Driver, step: conditions.SessionStep) -> Session | N
     made = len(driver.sessions)
     number = made if step.session is None else step.session
     if number > made:
-        raise RefusedError(f"there is no session {number}; {made} were made")
+        raise RefusedError(f"there is no session {number}; {made} were made", _COUNTED)
     return driver.sessions[number - 1] if number else None
 
 

@@ -81,7 +81,8 @@ class PermissionDesk:
                 if self.answers[index].tool_call is None:
                     yield (
                         f"permission answer {index} ({_shown(self.answers[index])}) names no "
-                        "tool call, and several requests came while the same batch ran"
+                        "tool call, and several requests came while the same batch ran\n"
+                        "  hint: add `toolCall` to it"
                     )
 
     def _match(self, session: str | None, tool_call: str | None) -> int | None:

@@ -2,13 +2,16 @@
 
 import os
 import time
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from snapshot_harness.boot import Run
+from snapshot_harness.causes import Cause
 from snapshot_harness.compare import compare
 from snapshot_harness.credentials import redact
-from snapshot_harness.exceptions import HarnessError, Problem
+from snapshot_harness.exceptions import HarnessError, ImpureStdoutError, Problem
 from snapshot_harness.fixtures import roll_forward
 from snapshot_harness.headers import Told
 from snapshot_harness.kept import forget, keep
@@ -67,8 +70,22 @@ def failed(scenario: Scenario, mode: Mode, problems: Sequence[str]) -> Report:
 
 def problems_of(error: Exception) -> list[str]:
     """Return what an error tells, problem by problem where it holds several."""
+    if isinstance(error, OSError):
+        return [_own_failure(error)]
     problems: Sequence[Problem] = getattr(error, "problems", ())
     return [str(replace(one, path=shown_path(one.path))) for one in problems] or [str(error)]
+
+
+def _own_failure(error: OSError) -> str:
+    """Tell of what the system refused the harness, and in the middle of what."""
+    own = Path(__file__).parent
+    frames = traceback.extract_tb(error.__traceback__)
+    names = [frame.name for frame in frames if Path(frame.filename).is_relative_to(own)]
+    return (
+        f"the harness failed, not the agent: {error}\n"
+        f"  It was at {', '.join(names[-2:])}.\n"
+        "  hint: see to the file, the disk or the permissions that it names, and run again"
+    )
 
 
 def finish(outcome: Outcome, environ: Mapping[str, str], started: float) -> Outcome:
@@ -99,7 +116,7 @@ def _replay(suite: Suite, scenario: Scenario) -> Outcome:
     report = _report(run, scenario, Mode.REPLAY, problems)
     forget(suite.directory, scenario.name)
     if run.failure is not None:
-        return Outcome(report=report)
+        return Outcome(report=replace(report, causes=_first_cause(prepared, run)))
     actual = prepared.actual(run)
     headers = prepared.told(run, actual)
     causes = compare(prepared.expected(), actual)
@@ -155,6 +172,17 @@ def _keep(report: Report, prepared: Prepared, run: Run, actual: Normalized) -> R
 
 
 def _report(run: Run, scenario: Scenario, mode: Mode, problems: Sequence[str]) -> Report:
-    # An agent's error carries the tail itself.
-    tail = "" if run.failure is not None else run.stderr_tail
-    return replace(failed(scenario, mode, problems), stderr_tail=tail, notes=run.notes)
+    report = failed(scenario, mode, problems)
+    return replace(report, stderr_tail=run.stderr_tail, notes=run.notes)
+
+
+def _first_cause(prepared: Prepared, run: Run) -> list[Cause]:
+    """Return the first difference of a run that came to no end, if there is enough of it."""
+    unseen = not run.transcript or (prepared.with_logs and not run.logs)
+    if unseen or isinstance(run.failure, ImpureStdoutError):
+        return []
+    try:
+        causes = compare(prepared.expected(), prepared.actual(run))
+    except HarnessError:
+        return []  # the failure itself is told
+    return [replace(cause, folded=0) for cause in causes[:1]]

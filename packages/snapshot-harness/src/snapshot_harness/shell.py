@@ -24,6 +24,8 @@ from snapshot_harness.rundir import RunDirectory
 
 POLL_S = 0.01
 IDLE_S = 0.1
+_EXITS = "  hint: let the agent exit with 0 when its stdin ends; its stderr may tell why it did not"
+_ENDS = "  hint: end what the agent's tools have started, when they are cancelled too"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,9 +154,9 @@ class Shell:
         ending = agent.end(time.monotonic() + self.boot.shutdown_s, self._late)
         self.exit_status = ending.status
         if ending.forced:
-            self.findings.append(f"after the end of its stdin {ending.forced}")
+            self.findings.append(f"after the end of its stdin {ending.forced}\n{_EXITS}")
         elif ending.status != expected:
-            self.findings.append(f"the agent ended with status {ending.status}")
+            self.findings.append(f"the agent ended with status {ending.status}\n{_EXITS}")
         self._release(agent, killed=expected != 0)
         try:
             self._framer.end()
@@ -178,7 +180,9 @@ class Shell:
         self._process = None
         if left and not killed:
             names = ", ".join(str(process) for process in left)
-            self.findings.append(f"the agent left processes behind, which were killed: {names}")
+            self.findings.append(
+                f"the agent left processes behind, which were killed: {names}\n{_ENDS}"
+            )
 
     def _late(self, event: Event) -> None:
         """Take in what comes after the script's end: it belongs to the transcript."""
@@ -192,7 +196,7 @@ class Shell:
             time.sleep(0.005)
         if agent.status is None:
             if wait_s:
-                raise self._error(AgentExitedError, self._closed())
+                raise self._error(AgentExitedError, self._closed(), "keep all three pipes open")
             return
         # What it wrote before it ended may still be the frame that is waited for.
         agent.drain(self._last_words, seconds=0.2)

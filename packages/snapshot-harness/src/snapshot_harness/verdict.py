@@ -1,12 +1,23 @@
 """What replay says it served, folded to what is wrong with it. No I/O."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from llm_replay.script import SessionScript
 from llm_replay.verdict import VerdictFile
+
+Where: TypeAlias = Callable[[SessionScript, int | None], str]
+
+_INSTALL = (
+    "  hint: install replay where DSH_SNAPSHOT says so; an agent that tells no verdict says "
+    '`verdict = "optional"` in suite.toml'
+)
+_RECORD = "  hint: record again, if this is what the run should ask for"
+_REMOVE = "  hint: record again, or remove the rows of the calls that nobody asks for"
+_CLAIM = "  hint: let the agent's processes share the claims beside the verdict, as llm_replay does"
+_READ = "  hint: let the agent read each answer to its end, or cancel the turn in input.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +42,29 @@ def fold(files: Sequence[VerdictFile]) -> Told:
     return told
 
 
-def judge(told: Told, scripts: Sequence[SessionScript], *, required: bool) -> list[str]:
-    """Return what is wrong with a run: faults first, as the others may follow from them."""
+def name_of(script: SessionScript, call: int | None = None) -> str:  # noqa: ARG001  others need it
+    """Return the file that holds a script."""
+    return script.file.rpartition("/")[2] or f"script {script.index}"
+
+
+def judge(
+    told: Told, scripts: Sequence[SessionScript], *, required: bool, where: Where = name_of
+) -> list[str]:
+    """Return what is wrong with a run: faults first, as the others may follow from them.
+
+    `where` returns the place of a script, or of one of its calls.
+    """
     if not told.installed:
         calls = sum(len(script.entries) for script in scripts)
         if not required or not calls:
             return []
-        return [f"replay was never installed, and the fixture has {calls} model calls"]
-    return [*told.faults, *_left_over(told, scripts), *_twice(told, scripts), *_cut(told, scripts)]
+        return [f"replay was never installed, and the fixture has {_calls(calls)}\n{_INSTALL}"]
+    return [
+        *told.faults,
+        *_left_over(told, scripts, where),
+        *_twice(told, scripts, where),
+        *_cut(told, scripts, where),
+    ]
 
 
 def hangs_now(told: Told, scripts: Sequence[SessionScript]) -> bool:
@@ -56,7 +82,8 @@ def _take(told: Told, fact: dict[str, Any]) -> None:
     kind, script = fact.get("fact"), fact.get("script")
     call = fact.get("call")
     if kind == "fault":
-        told.faults.append(f"replay fault {fact.get('kind')!r}: {fact.get('message')}")
+        text = f"replay fault {fact.get('kind')!r}: {fact.get('message')}"
+        told.faults.append(text if "\n  hint: " in text else f"{text}\n{_RECORD}")
         return
     if type(script) is not int:
         return
@@ -73,41 +100,41 @@ def _take(told: Told, fact: dict[str, Any]) -> None:
             told.hanging.append((script, call))
 
 
-def _left_over(told: Told, scripts: Sequence[SessionScript]) -> Iterator[str]:
+def _left_over(told: Told, scripts: Sequence[SessionScript], where: Where) -> Iterator[str]:
     for script in scripts:
         calls = len(script.entries)
         if not calls:
             continue
         if script.index not in told.bound:
-            yield f"{_file(script)}: no session took this script, which has {_calls(calls)}"
+            what = f"no session took this script, which has {_calls(calls)}"
+            yield f"{where(script, None)}: {what}\n{_RECORD}"
             continue
         left = [n for n in range(1, calls + 1) if (script.index, n) not in told.calls]
         if left:
             yield (
-                f"{_file(script)}: {_calls(len(left))} of {calls} never asked for, "
-                f"the first of them number {left[0]}"
+                f"{where(script, left[0])}: {_calls(len(left))} of {calls} never asked for, "
+                f"the first of them number {left[0]}\n{_REMOVE}"
             )
 
 
-def _twice(told: Told, scripts: Sequence[SessionScript]) -> Iterator[str]:
+def _twice(told: Told, scripts: Sequence[SessionScript], where: Where) -> Iterator[str]:
     for (script, call), count in sorted(told.calls.items()):
         if count > 1:
-            yield f"{_name(scripts, script)}: model call {call} was served {count} times"
+            place = _place(scripts, script, call, where)
+            yield f"{place}: model call {call} was served {count} times\n{_CLAIM}"
 
 
-def _cut(told: Told, scripts: Sequence[SessionScript]) -> Iterator[str]:
+def _cut(told: Told, scripts: Sequence[SessionScript], where: Where) -> Iterator[str]:
     ended = told.served | set(told.hanging)
     for script, call in sorted(told.calls):
         if (script, call) not in ended:
-            yield f"{_name(scripts, script)}: model call {call} was cut before its end"
+            place = _place(scripts, script, call, where)
+            yield f"{place}: model call {call} was cut before its end\n{_READ}"
 
 
-def _name(scripts: Sequence[SessionScript], index: int) -> str:
-    return next((_file(script) for script in scripts if script.index == index), f"script {index}")
-
-
-def _file(script: SessionScript) -> str:
-    return script.file.rpartition("/")[2] or f"script {script.index}"
+def _place(scripts: Sequence[SessionScript], index: int, call: int, where: Where) -> str:
+    found = next((script for script in scripts if script.index == index), None)
+    return f"script {index}" if found is None else where(found, call)
 
 
 def _calls(count: int) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 from snapshot_harness import conditions
 from snapshot_harness.driver import Driver
+from snapshot_harness.json_value import as_text
 from snapshot_harness.permissions import as_name, as_object
 from snapshot_harness.plan import Moves, RefusedError, Session, Until
 
@@ -78,13 +79,13 @@ def _frame_wait(step: conditions.WaitForUpdate, driver: Driver, session: Session
     if step.frame:
         return Until(
             lambda: any(matches(one, step.frame) for one in driver.transcript[session.since :]),
-            f"a frame that holds {step.frame!r}",
+            f"a frame that holds {as_text(step.frame)}",
             lambda: f"{len(driver.transcript) - session.since} came since the prompt",
             _seconds(step),
         )
     return Until(
         lambda: any(matches(update, step.update) for update in session.updates),
-        f"an update that holds {step.update!r}",
+        f"an update that holds {as_text(step.update)}",
         lambda: _seen_updates(session),
         _seconds(step),
     )
@@ -105,7 +106,7 @@ def _log_wait(
         return lambda: _child_is_done(world.children(session.id), step), what
     assert isinstance(step, conditions.WaitForEvent)  # noqa: S101  the last of the waits
     event = step
-    what = f"an event {step.type!r}" + (f" with {step.where!r}" if step.where else "")
+    what = f"an event {step.type!r}" + (f" with {as_text(step.where)}" if step.where else "")
     return lambda: _has_event(driver, session, event), what
 
 
