@@ -178,7 +178,7 @@ def test_a_left_over_call_fails(suite: Suite) -> None:
 
     report = refresh(suite, scenario)
 
-    assert "session.jsonl: 1 model call of 2 never asked for" in report.problems[0]
+    assert "one/session.jsonl:7: 1 model call of 2 never asked for" in report.problems[0]
 
 
 def test_replay_that_was_never_installed_fails(suite: Suite) -> None:
