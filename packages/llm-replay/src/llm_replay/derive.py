@@ -24,7 +24,7 @@ def derive_calls(events: Iterable[dict[str, Any]], *, seed_length: float = 0) ->
     skip = int(seed_length)
     if skip < 0:
         events = list(events)
-        skip = max(0, len(events) + skip)
+        skip = max(0, sum(map(_length, events)) + skip)
     derivation = _Derivation()
     derivation.walk(events, skip)
     return derivation.calls
@@ -266,6 +266,12 @@ class _Derivation:
                 unfinished=unfinished,
             )
         )
+
+
+def _length(event: dict[str, Any]) -> int:
+    """Return how many events a record stands for."""
+    packed = type(event) is dict and event.get("type") in tuple(PACKED)
+    return count_members(event) if packed else 1
 
 
 def _bare(data: dict[str, Any]) -> bool:

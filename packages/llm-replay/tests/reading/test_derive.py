@@ -252,6 +252,7 @@ def test_an_inherited_prefix_may_end_within_a_call_and_within_a_packed_row() -> 
     assert entries(*events, seed_length=2) == [chunks(text("c"), text("d"), FINISH)]
     assert entries(*packed, seed_length=2) == entries(*events, seed_length=2)
     assert entries(*packed, seed_length=4) == [chunks(FINISH)]
+    assert entries(*packed, seed_length=-1) == [chunks(FINISH)]
     assert list(derive_calls(packed, seed_length=2)[0].positions) == [2, 3, 4]
 
 

@@ -104,6 +104,20 @@ def test_a_child_begins_behind_what_it_inherited_and_a_primary_does_not(tmp_path
     assert child.entries == [chunks(text("own"), FINISH)]
 
 
+def test_what_is_inherited_may_be_counted_from_the_end_of_a_packed_log(tmp_path: Path) -> None:
+    header = {**HEADER, "seedLength": -2}
+    primary = write_log(tmp_path / "a.jsonl")
+    packed: Json = {"turn": 1, "step": 1, "index": 0, "dt": [0, 0], "texts": ["x", "y", "z"]}
+    records = ({"type": "text-chunks", "data": packed}, row(FINISH))
+    child = write_log(tmp_path / "b.jsonl", *records, header=header)
+    config = ReplayConfig(file=primary, child_files=[child])
+
+    assert load_session_scripts(config)[1].entries == [chunks(text("z"), FINISH)]
+    write_log(child, [], header=header)
+    with pytest.raises(SessionLogError, match=":2:1: this line is not a JSON object"):
+        load_session_scripts(config)
+
+
 def test_a_call_without_an_end_is_refused_with_file_and_line(tmp_path: Path) -> None:
     log = write_log(tmp_path / "a.jsonl", event("turn/start"), *said("a"), row(text("b"), step=2))
 
