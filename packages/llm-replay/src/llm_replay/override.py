@@ -5,6 +5,7 @@ Three forms: a list of entries replaces the script of the primary session;
 either of these for each session by the number of its file.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypedDict
@@ -60,6 +61,7 @@ _KEYS = {
     "hang": ({"kind"}, {"readyFile", "chunks"}),
 }
 _ORDER = ("kind", "chunks", "message", "code", "readyFile")
+_FILE_NUMBER = re.compile(r"0|[1-9][0-9]{0,5}")
 _FORMS = 'must be a list of entries, {"patches": […]} or {"sessions": {"1": …}}'
 
 
@@ -98,19 +100,17 @@ def apply_override(
     entries = [call.entry for call in calls]
     if override is None:
         return entries
-    for place, entry in sorted(override.by_place.items()):
-        if place < len(calls):
-            entries[place] = entry
-        elif place == len(calls):
-            entries.append(entry)
-        else:
-            count = f"{len(calls)} call{'' if len(calls) == 1 else 's'}"
-            what = f"the script has {count}; {len(calls)} appends, more is past the end"
-            raise OverrideError(
-                where=where,
-                problems=[Problem(f"patch at {place}", what)],
-                hint="see `llm-replay show` for the calls of a log",
-            )
+    past = [place for place in sorted(override.by_place) if place > len(calls)]
+    if past:
+        count = f"{len(calls)} call{'' if len(calls) == 1 else 's'}"
+        what = f"the script has {count}; {len(calls)} appends, more is past the end"
+        raise OverrideError(
+            where=where,
+            problems=[Problem(f"patch at {place}", what) for place in past],
+            hint="see `llm-replay show` for the calls of a log",
+        )
+    for place, entry in override.by_place.items():
+        entries[place : place + 1] = [entry]
     return entries
 
 
@@ -155,7 +155,7 @@ class _Reader:
             return
         for key, member in members.items():
             place = f"session {key}"
-            if not (key.isascii() and key.isdecimal() and key == str(int(key))):
+            if not _FILE_NUMBER.fullmatch(key):
                 self._problem(place, "must be the number of a session's file, such as '0' or '1'")
             elif sessions is not None and int(key) >= sessions:
                 self._problem(place, f"there is no such file; the last one is {sessions - 1}")

@@ -105,6 +105,7 @@ def test_a_hang_may_have_chunks_of_its_own_and_a_file_to_make() -> None:
         ({"sessions": []}, 'sessions: must be an object such as {"1": {"patches": […]}}'),
         ({"sessions": {"01": []}}, f"session 01: {NUMBER}"),
         ({"sessions": {"²": []}}, f"session ²: {NUMBER}"),
+        ({"sessions": {"9" * 5000: []}}, f"session {'9' * 5000}: {NUMBER}"),
         ({"sessions": {"1": {}}}, 'session 1: must be a list of entries or {"patches": […]}'),
         ({"sessions": {"1": [1]}}, "session 1, entry 0: must be an object"),
         ({"sessions": {"1": {"patches": 1}}}, "session 1, patches: must be a list"),
@@ -164,6 +165,8 @@ def test_patches_stand_in_for_calls_and_append_and_no_more() -> None:
     assert apply_override(calls, Patches({2: THROW, 0: HANG})) == [HANG, chunks(FINISH), THROW]
     with pytest.raises(OverrideError, match="patch at 3: the script has 2 calls; 2 appends"):
         apply_override(calls, Patches({3: THROW}), where="o.json")
+    with pytest.raises(OverrideError, match=r"o.json: 2 problems\n  patch at 3: .*\n  patch at 9: "):
+        apply_override(calls, Patches({9: HANG, 3: THROW, 2: HANG}), where="o.json")
 
 
 def test_an_override_that_says_what_the_log_derives_to_is_found() -> None:
