@@ -110,11 +110,28 @@ def test_control_characters_in_strings_are_refused(line: str) -> None:
     assert "control character" in complaint(line).lower()
 
 
+@pytest.mark.parametrize(
+    ("rest", "told"),
+    [
+        ("NaN", "11: this is not JSON: unexpected character, expected a JSON value"),
+        ("1e999", "11: this is not JSON: number is infinity when parsed as double"),
+        ("[}", "12: this is not JSON: unexpected character, expected a JSON value"),
+        ('"\\ud8', "16: this is not JSON: unexpected end of data"),
+    ],
+)
+def test_what_is_wrong_beside_a_lone_surrogate_is_told_with_its_column(
+    rest: str, told: str
+) -> None:
+    assert f"a.jsonl:1:{told}" in complaint(f'["\\ud83d",{rest}\n')
+
+
 def test_nesting_without_end_is_refused_also_beside_surrogates() -> None:
     deep = "[" * 100_000
 
     assert "depth limit exceeded" in complaint(f'{{"a":{deep}\n')
-    assert "nested too deeply" in complaint(f'{{"s":"\\ud800","a":{deep}\n')
+    assert "depth limit exceeded" in complaint(f'{{"s":"\\ud800","a":{deep}\n')
+    few = f"{deep[:1010]}{']' * 1010}"
+    assert "this is not JSON: nested too deeply" in complaint(f'{{"s":"\\ud800","a":{few}}}\n')
 
 
 def test_what_is_nested_too_deeply_to_write_is_refused() -> None:
