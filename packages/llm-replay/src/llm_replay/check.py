@@ -27,7 +27,7 @@ def problems_of(inventory: Inventory) -> list[str]:
         overrides = _overrides(inventory)
     except OverrideError as error:
         return [str(error)]
-    found: list[str] = []
+    found = list(_override_lossy_problems(inventory))
     for index, path in enumerate(inventory.logs):
         found += _file_problems(path, index, overrides.get(index), str(inventory.override))
     if not inventory.logs and not isinstance(overrides.get(0), Replacement):
@@ -41,6 +41,12 @@ def _overrides(inventory: Inventory) -> dict[int, SessionOverride]:
     data = inventory.override.read_bytes()
     sessions = max(1, len(inventory.logs))
     return parse_override(data, where=os.fspath(inventory.override), sessions=sessions)
+
+
+def _override_lossy_problems(inventory: Inventory) -> Iterator[str]:
+    if inventory.override is not None:
+        for what in find_lossy(inventory.override.read_bytes()):
+            yield f"{inventory.override}: {what}"
 
 
 def _file_problems(
@@ -118,7 +124,8 @@ def _number_problems(log: SessionLog, calls: Sequence[DerivedCall]) -> Iterator[
     """Yield the announcements that count otherwise than the calls that are there."""
     for call in calls:
         if call.announced:
-            told = log.events[call.place]["data"].get("call")
+            data = log.events[call.place].get("data")
+            told = data.get("call") if type(data) is dict else None
             if told != call.call:
                 where = _where(log, call.place)
                 yield f"{where}: this llm/call says that it is call {told!r}; it is {call.call}"

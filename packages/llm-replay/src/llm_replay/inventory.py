@@ -1,11 +1,13 @@
 """Which logs a path means: a file is itself, a directory is a scenario."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from llm_replay.exceptions import ScriptError
 
+_NUMBER = re.compile(r"\.[1-9][0-9]*")
 OVERRIDE = "replay.override.json"
 
 
@@ -43,5 +45,5 @@ def _numbered(paths: Iterable[Path]) -> Iterable[tuple[int, Path]]:
         number = path.name.removeprefix("session").removesuffix(".jsonl")
         if not number:
             yield 0, path
-        elif number[0] == "." and number[1:].isdecimal():
+        elif _NUMBER.fullmatch(number):
             yield int(number[1:]), path

@@ -20,7 +20,7 @@ from log_kit import (
 )
 
 from llm_replay.check import problems_of
-from llm_replay.inventory import Inventory
+from llm_replay.inventory import Inventory, inventory_of
 
 
 def write_override(directory: Path, document: object) -> None:
@@ -43,6 +43,13 @@ def test_a_gap_in_the_numbers_of_logs_is_told(told: Told, tmp_path: Path) -> Non
         write_log(tmp_path / name)
 
     assert "there is no session.1.jsonl in this" in told("check", ".", status=1)
+
+
+def test_only_numbers_as_they_are_written_name_a_log(tmp_path: Path) -> None:
+    for name in ("session.jsonl", "session.01.jsonl", "session.\u0662.jsonl", "session.0.jsonl"):
+        write_log(tmp_path / name)
+
+    assert [path.name for path in inventory_of(tmp_path).logs] == ["session.jsonl"]
 
 
 def test_check_is_content_with_what_can_be_replayed(told: Told, tmp_path: Path) -> None:
@@ -96,6 +103,14 @@ def test_check_tells_every_call_that_cannot_be_served(told: Told, tmp_path: Path
     ]
 
 
+def test_check_tells_an_announcement_that_says_nothing(told: Told, tmp_path: Path) -> None:
+    write_log(tmp_path / "a.jsonl", {"type": "llm/call"}, {"type": "llm/call", "data": []})
+    out = told("check", "a.jsonl", status=1)
+
+    assert "a.jsonl:2: this llm/call says that it is call None; it is 1\n" in out
+    assert "a.jsonl:3: this llm/call says that it is call None; it is 2\n" in out
+
+
 def test_check_cuts_off_what_a_child_inherited(told: Told, tmp_path: Path) -> None:
     write_log(tmp_path / "session.jsonl")
     theirs = row(text("unfinished"))
@@ -130,6 +145,17 @@ def test_check_tells_what_is_wrong_with_an_override(
     write_override(tmp_path, document)
 
     assert problem in told("check", ".", status=1)
+
+
+def test_check_tells_a_key_that_stands_twice_in_an_override(told: Told, tmp_path: Path) -> None:
+    write_log(tmp_path / "session.jsonl", asked())
+    (tmp_path / "replay.override.json").write_text(
+        '{"patches":[],"patches":[{"at":1,"entry":{"kind":"hang"}}]}'
+    )
+
+    assert told("check", ".", status=1) == (
+        "replay.override.json: the key 'patches' stands twice in one object\n"
+    )
 
 
 def test_check_tells_an_override_without_the_log_that_it_patches(
