@@ -259,6 +259,23 @@ def test_the_run_directorys_name_is_never_written(suite: Suite) -> None:
     assert "the run directory's generated name is in what would be written" in text_of(report)
 
 
+@pytest.mark.parametrize(
+    ("wait", "what"),
+    [
+        ({"op": "waitForFile", "path": "never"}, "the file 'never'; the cwd holds note"),
+        ({"op": "waitForSubagentTurnEnd"}, "child 1 to close turn 1; the log holds 0 events"),
+    ],
+)
+def test_a_wait_that_is_over_its_time_says_what_the_run_held(
+    suite: Suite, wait: dict[str, object], what: str
+) -> None:
+    scenario = add_scenario(suite, steps=[*HELLO[:2], {**wait, "timeoutMs": 50}])
+    (scenario.directory / "workspace").mkdir()
+    (scenario.directory / "workspace" / "note").touch()
+
+    assert f"step 2 ({wait['op']}): waited for {what}" in text_of(refresh(suite, scenario))
+
+
 def test_a_command_that_is_not_there_says_so(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "scenarios", command=["/no/such/agent"])
 
