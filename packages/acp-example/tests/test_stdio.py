@@ -177,6 +177,25 @@ def test_what_json_cannot_say_is_said_as_text() -> None:
     assert json.loads(second)["text"] == "\ud83d"
 
 
+def test_input_that_comes_after_the_loop_has_ended_is_nobodys() -> None:
+    source, feed = os.pipe()
+
+    async def run() -> None:
+        async def nothing() -> None:
+            pass
+
+        StdioTransport(source, feed, ended=nothing)
+
+    before = set(threading.enumerate())
+    asyncio.run(run())
+    (reader,) = set(threading.enumerate()) - before
+    os.write(feed, b'{"late":1}\n')
+    reader.join()  # What it raised would fail this test.
+
+    os.close(source)
+    os.close(feed)
+
+
 def test_client_that_is_gone_is_written_to_no_more() -> None:
     async def run() -> None:
         source, feed = os.pipe()

@@ -118,7 +118,10 @@ class StdioTransport:
                 *lines, last = bytes(rest).split(b"\n")
                 lines += [] if data else [last]
                 rest = bytearray(last)
-            self._loop.call_soon_threadsafe(self._take, lines, not data)
+            try:
+                self._loop.call_soon_threadsafe(self._take, lines, not data)
+            except RuntimeError:
+                return  # The loop is closed: nobody waits for input any more.
             if not data:
                 return
 
