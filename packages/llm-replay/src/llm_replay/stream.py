@@ -81,9 +81,9 @@ class ServedCall:
             case "throw":
                 raise RecordedFailureError(message=entry["message"], code=entry["code"])
             case "hang":
-                if "readyFile" in entry:
-                    _touch(entry["readyFile"])
                 self.verdict.hanging(self.cursor.track.index, self.call)
+                if "readyFile" in entry:  # last: who waits for it may kill this process
+                    _touch(entry["readyFile"])
                 await asyncio.get_running_loop().create_future()
             case _:
                 await asyncio.sleep(0)
@@ -108,6 +108,7 @@ def _touch(file: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    except OSError as error:
-        problem = Problem("readyFile", f"can't be created: {error.strerror}")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        problem = Problem("readyFile", f"can't be created: {why}")
         raise OverrideError(where=file, problems=[problem]) from None

@@ -139,6 +139,25 @@ def test_a_hang_is_told_when_the_chunk_after_its_last_is_asked_for(
     assert told(verdict_dir)[2:] == ["hanging 0.1", "served 0.1"]
 
 
+def test_who_sees_the_ready_file_finds_the_hang_told(
+    verdict_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run() -> None:
+        waiting = asyncio.ensure_future(anext(model.stream(Request())))
+        await some_turns()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    seen: list[list[str]] = []
+    monkeypatch.setattr(Path, "touch", lambda _self: seen.append(told(verdict_dir)))
+    entry = {"kind": "hang", "chunks": [], "readyFile": str(tmp_path / "ready")}
+    model = serving(entry, verdict=verdict_dir)
+    asyncio.run(run())
+
+    assert seen == [["bound 0 live", "call 0.1", "hanging 0.1"]]
+
+
 def test_a_hang_that_is_closed_before_it_hangs_is_served(verdict_dir: Path) -> None:
     async def run() -> None:
         stream = model.stream(Request())

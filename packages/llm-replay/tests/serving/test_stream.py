@@ -84,6 +84,13 @@ def test_a_ready_file_that_can_not_be_made_says_so(tmp_path: Path) -> None:
         model.assert_consumed()
 
 
+def test_a_ready_file_whose_name_no_file_can_have_says_so() -> None:
+    model = serving({"kind": "hang", "readyFile": "a\0b", "chunks": []})
+
+    with pytest.raises(OverrideError, match="readyFile: can't be created: embedded null byte"):
+        asyncio.run(collect(model.stream(Request())))
+
+
 def test_a_hang_with_its_own_chunks_serves_exactly_those() -> None:
     async def run() -> None:
         async for chunk in model.stream(Request()):
