@@ -110,7 +110,8 @@ def _create(directory: Path) -> int:
         file = os.open(directory / name, flags, 0o644)
     except OSError as error:
         problem = Problem("DSH_SNAPSHOT_VERDICT_DIR", f"can't be written: {error.strerror}")
-        raise ConfigError(where=str(directory), problems=[problem]) from None
+        hint = "make the directory first, or set no DSH_SNAPSHOT_VERDICT_DIR"
+        raise ConfigError(where=str(directory), problems=[problem], hint=hint) from None
     _written_here.add(name)
     return file
 

@@ -100,10 +100,11 @@ def test_a_directory_that_can_not_be_written_fails_at_once(tmp_path: Path) -> No
     with pytest.raises(ConfigError) as caught:
         VerdictWriter(tmp_path / "gone")
 
-    assert str(caught.value).splitlines()[:2] == [
-        f"{tmp_path}/gone: 1 problem",
-        "  DSH_SNAPSHOT_VERDICT_DIR: can't be written: No such file or directory",
-    ]
+    assert str(caught.value) == (
+        f"{tmp_path}/gone: 1 problem\n"
+        "  DSH_SNAPSHOT_VERDICT_DIR: can't be written: No such file or directory\n"
+        "  hint: make the directory first, or set no DSH_SNAPSHOT_VERDICT_DIR"
+    )
 
 
 def open_files() -> int:
