@@ -3,6 +3,7 @@
 Looks at the clock, to stop a pattern that takes too long, and at nothing else.
 """
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,6 +17,7 @@ TIMEOUT_S = 1.0
 
 _MARKER = "{{fromRequest:"
 _EXCERPT = 200
+_INDEX = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
 def has_placeholder(entry: ReplayEntry) -> bool:
@@ -106,9 +108,10 @@ def _last_match(pattern: str, corpus: str) -> Any:  # noqa: ANN401  the package 
             return last
     except TimeoutError:
         pass
-    except (regex.error, ValueError, RecursionError, OverflowError) as error:
+    except (regex.error, ValueError, RecursionError, OverflowError, MemoryError) as error:
+        why = str(error) or "it needs too much memory"
         raise PlaceholderError(
-            what=f"the fromRequest pattern {pattern!r} is not a regular expression: {error}",
+            what=f"the fromRequest pattern {pattern!r} is not a regular expression: {why}",
             hint="patterns are Python's",
         ) from None
     raise PatternTimeoutError(
@@ -129,7 +132,7 @@ def _reference_order(item: dict[str, Any]) -> list[Any]:
 
 
 def _is_index(key: str) -> bool:
-    return key.isascii() and key.isdecimal() and key == str(int(key)) and int(key) < 2**32 - 1
+    return _INDEX.fullmatch(key) is not None and int(key) < 2**32 - 1
 
 
 def _excerpt(corpus: str) -> str:

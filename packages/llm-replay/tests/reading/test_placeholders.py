@@ -115,6 +115,22 @@ def test_a_pattern_that_is_none_is_refused(bad: str) -> None:
     assert told.endswith("\n  hint: patterns are Python's")
 
 
+def test_a_pattern_that_calls_itself_without_end_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def finditer(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("regex.finditer", finditer)  # or it takes all the memory there is
+    told = "the fromRequest pattern '(?R)' is not a regular expression: it needs too much memory"
+
+    assert refusal("{{fromRequest:(?R)}}", "a").startswith(told)
+
+
+def test_keys_of_a_request_may_be_digits_without_end() -> None:
+    assert filled("{{fromRequest:a|b}}", {"9" * 5000: "a", "2": "b"}) == "a"
+
+
 def test_a_pattern_that_nests_too_deeply_is_refused() -> None:
     assert "is not a regular expression" in refusal("{{fromRequest:" + "(?:" * 9000 + "}}", "a")
 
