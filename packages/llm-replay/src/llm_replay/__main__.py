@@ -1,6 +1,7 @@
 """The `llm-replay` command: look at session logs, check them, rewrite them."""
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -30,6 +31,9 @@ Exit status: 0 fine, 1 a problem was found, 2 the command line makes no sense.
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; return its exit status."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # what a terminal can't write is escaped
+            stream.reconfigure(errors="backslashreplace")
     options = _parser().parse_args(argv)
     run: Callable[[argparse.Namespace], int] = options.run
     try:

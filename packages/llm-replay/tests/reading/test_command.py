@@ -1,13 +1,12 @@
+import contextlib
+import io
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from log_kit import (
-    Told,
-    write_log,
-)
+from log_kit import FINISH, Told, rows, text, write_log
 
 from llm_replay.__main__ import main
 
@@ -29,10 +28,13 @@ def test_the_command_tells_how_it_is_used(capsys: Capture) -> None:
         main([])
 
 
-def run_module(directory: Path, *argv: str, stdout: int) -> subprocess.Popen[bytes]:
+def run_module(
+    directory: Path, *argv: str, stdout: int, encoding: str = "utf-8"
+) -> subprocess.Popen[bytes]:
     return subprocess.Popen(  # noqa: S603  our own interpreter
         [sys.executable, "-m", "llm_replay", *argv],
         cwd=directory,
+        env={**os.environ, "PYTHONIOENCODING": encoding},
         stdout=stdout,
         stderr=subprocess.PIPE,
     )
@@ -44,6 +46,25 @@ def test_the_module_is_the_command(tmp_path: Path) -> None:
 
     assert child.communicate() == (b"a.jsonl: fine\n", b"")
     assert child.returncode == 0
+
+
+@pytest.mark.parametrize("command", ["show", "check"])
+def test_what_the_terminal_cannot_write_is_written_as_an_escape(
+    command: str, tmp_path: Path
+) -> None:
+    write_log(tmp_path / "\u2192.jsonl", *rows(text("\u2192"), FINISH))
+    child = run_module(tmp_path, command, "\u2192.jsonl", stdout=subprocess.PIPE, encoding="cp1252")
+    out, err = child.communicate()
+
+    assert (b"\\u2192" in out, err, child.returncode) == (True, b"", 0)
+
+
+def test_another_program_may_catch_what_is_told(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "a.jsonl")
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert main(["check", str(log)]) == 0
+
+    assert out.getvalue() == f"{log}: fine\n"
 
 
 def test_a_reader_that_has_seen_enough_is_no_failure_of_ours(tmp_path: Path) -> None:
