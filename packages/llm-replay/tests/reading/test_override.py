@@ -165,7 +165,7 @@ def test_patches_stand_in_for_calls_and_append_and_no_more() -> None:
     assert apply_override(calls, Patches({2: THROW, 0: HANG})) == [HANG, chunks(FINISH), THROW]
     with pytest.raises(OverrideError, match="patch at 3: the script has 2 calls; 2 appends"):
         apply_override(calls, Patches({3: THROW}), where="o.json")
-    with pytest.raises(OverrideError, match=r"o.json: 2 problems\n  patch at 3: .*\n  patch at 9: "):
+    with pytest.raises(OverrideError, match=r": 2 problems\n  patch at 3: .*\n  patch at 9: "):
         apply_override(calls, Patches({9: HANG, 3: THROW, 2: HANG}), where="o.json")
 
 
