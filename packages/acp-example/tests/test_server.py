@@ -10,7 +10,7 @@ from loop_bench import FakeTool, Json, Make
 
 from acp_example.store import Store
 from acp_example.tools import Diff, ToolResult
-from llm_replay.scripted import call, error, hang, round_, say, scripted, think
+from llm_replay.scripted_model import call, error, hang, round_, say, scripted, think
 from llm_replay.seam import ModelInfo
 
 Connect = Callable[..., Wire]

@@ -6,7 +6,7 @@ from acp_wire import Wire
 from loop_bench import Json, Make
 
 from acp_example.store import Store
-from llm_replay.scripted import hang, say
+from llm_replay.scripted_model import hang, say
 
 Connect = Callable[..., Wire]
 

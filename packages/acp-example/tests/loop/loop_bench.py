@@ -30,7 +30,7 @@ from acp_example.sessions import Sessions
 from acp_example.spill import SpillRoot
 from acp_example.store import Store
 from acp_example.tools import Tool, ToolRegistry
-from llm_replay.scripted import RecordedRequest, ScriptedModel
+from llm_replay.scripted_model import RecordedRequest, ScriptedModel
 from llm_replay.seam import ModelInfo
 from llm_replay.session_log import SessionLog
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from acp_example.permissions import Answer
 from acp_example.tools import Execution, ToolContext, ToolResult, ToolSpec
-from llm_replay.scripted import call
+from llm_replay.scripted_model import call
 
 Json: TypeAlias = Any
 """Whatever a script, a schema or a frame may hold."""

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from loop_bench import Bench, Json, Make
 
-from llm_replay.scripted import RecordedRequest
+from llm_replay.scripted_model import RecordedRequest
 
 _KEYS = ("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "OPENAI_API_KEY", "DSH_SNAPSHOT")
 _offline = False

@@ -5,7 +5,7 @@ from loop_bench import FakeTool, Make
 
 from acp_example.exceptions import ToolError
 from acp_example.tools.arguments import parse
-from llm_replay.scripted import call, round_, say
+from llm_replay.scripted_model import call, round_, say
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

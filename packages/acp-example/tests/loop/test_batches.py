@@ -6,7 +6,7 @@ import pytest
 from loop_bench import Bench, FakeTool, Gates, Json, Make, gate, settle
 
 from acp_example.tools import FatalToolError, ToolContext, ToolError
-from llm_replay.scripted import call, round_, say
+from llm_replay.scripted_model import call, round_, say
 
 
 def test_parallel_batch_results_in_call_order(bench: Make) -> None:

@@ -7,7 +7,7 @@ from loop_bench import FakeTool, Json, Make, settle
 
 from acp_example.runner import GRACE_S
 from acp_example.tools import ToolContext
-from llm_replay.scripted import call, say
+from llm_replay.scripted_model import call, say
 
 GATE: dict[str, asyncio.Event] = {}
 

@@ -6,7 +6,7 @@ import pytest
 from loop_bench import Bench, FakeTool, Json, Make, settle
 
 from acp_example.loop import Turn
-from llm_replay.scripted import Block, call, error, hang, round_, say, think
+from llm_replay.scripted_model import Block, call, error, hang, round_, say, think
 
 
 def cancelled(agent: Bench, times: int = 1) -> Coroutine[Any, Any, str | None]:

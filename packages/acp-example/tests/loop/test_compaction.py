@@ -7,7 +7,7 @@ from loop_bench import Bench, FakeTool, Json, Make, settle, window
 from acp_example import compaction
 from acp_example.session import Conversation, Node
 from acp_example.settings import Compaction
-from llm_replay.scripted import call, error, hang, round_, say, scripted
+from llm_replay.scripted_model import call, error, hang, round_, say, scripted
 from llm_replay.seam import RetryPolicy
 
 FULL: Json = {"inputTokens": 8000, "outputTokens": 0}

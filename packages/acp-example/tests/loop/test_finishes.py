@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from loop_bench import FakeTool, Json, Make
 
-from llm_replay.scripted import Block, call, error, raw, round_, say, think
+from llm_replay.scripted_model import Block, call, error, raw, round_, say, think
 from llm_replay.seam import RetryPolicy
 
 BLANK = [

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from loop_bench import FakeTool, Make
 
-from llm_replay.scripted import call, raw, round_, say, think
+from llm_replay.scripted_model import call, raw, round_, say, think
 
 TEXT = {"type": "block-start", "index": 0, "blockType": "text"}
 DELTA = {"type": "text-delta", "index": 0, "text": "hi"}

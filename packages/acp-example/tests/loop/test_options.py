@@ -2,7 +2,7 @@ import pytest
 from loop_bench import Bench, FakeTool, Make, window
 
 from acp_example.options import OptionError, config_options, mode_state, set_mode, set_option
-from llm_replay.scripted import call, say, scripted
+from llm_replay.scripted_model import call, say, scripted
 from llm_replay.seam import ModelInfo
 
 

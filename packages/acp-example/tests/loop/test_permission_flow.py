@@ -7,7 +7,7 @@ from acp_example.effects import StartTool
 from acp_example.loop import Turn
 from acp_example.permissions import Answer
 from acp_example.tools import ToolResult
-from llm_replay.scripted import call, round_, say
+from llm_replay.scripted_model import call, round_, say
 
 ASKING = {"permission_mode": "workspace-write"}
 

@@ -10,7 +10,7 @@ from acp_example.config import AgentTable
 from acp_example.paths import roots_for
 from acp_example.permissions import Approvals, Grants, Mode, Policy, offered
 from acp_example.tools import Review
-from llm_replay.scripted import call, say
+from llm_replay.scripted_model import call, say
 
 
 def where(given: Mapping[str, Any]) -> list[str]:

@@ -2,7 +2,7 @@ from loop_bench import Bench, FakeTool, Json, Make
 
 from acp_example.playback import Playback
 from acp_example.session import _FOLDS
-from llm_replay.scripted import call, round_, say, think
+from llm_replay.scripted_model import call, round_, say, think
 
 # What a client is never told: it is bookkeeping, or it was shown while it was streamed.
 INTERNAL = {

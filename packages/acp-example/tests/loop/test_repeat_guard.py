@@ -5,7 +5,7 @@ from typing import Any
 from loop_bench import FakeTool, Make
 
 from acp_example.tools import ToolContext
-from llm_replay.scripted import call, round_, say
+from llm_replay.scripted_model import call, round_, say
 
 MESSAGE = "'look' was called more than 3 times with the same outcome"
 

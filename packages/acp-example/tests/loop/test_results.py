@@ -6,7 +6,7 @@ import pytest
 from loop_bench import FakeTool, Gates, Make, gate, settle
 
 from acp_example.tools import Diff, ToolContext, ToolResult
-from llm_replay.scripted import call, round_, say
+from llm_replay.scripted_model import call, round_, say
 
 
 def test_tool_timeout_becomes_result(bench: Make) -> None:

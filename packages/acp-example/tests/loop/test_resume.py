@@ -8,7 +8,7 @@ from acp_example.options import set_mode, set_option
 from acp_example.session import Conversation, paired
 from acp_example.sessions import SessionError
 from acp_example.tools import ToolResult
-from llm_replay.scripted import call, hang, round_, say, think
+from llm_replay.scripted_model import call, hang, round_, say, think
 
 REPAIRED = (
     "Error [SESSION_RESUME_INTERRUPTED]: the session was interrupted while this call ran; "

@@ -5,7 +5,7 @@ from loop_bench import FakeTool, Make, settle
 
 from acp_example.exceptions import ModelError
 from llm_replay.exceptions import ReplayExhaustedError, UnclaimedScriptError
-from llm_replay.scripted import call, error, fail, round_, say, scripted, think
+from llm_replay.scripted_model import call, error, fail, round_, say, scripted, think
 from llm_replay.seam import RetryPolicy
 
 

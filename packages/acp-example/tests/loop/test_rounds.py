@@ -5,7 +5,7 @@ from loop_bench import FakeTool, Json, Make
 
 from acp_example.tools import CallInfo, ToolContext
 from acp_example.tools.read import Read
-from llm_replay.scripted import call, raw, round_, say
+from llm_replay.scripted_model import call, raw, round_, say
 
 EDITORS = [
     FakeTool("write", path_policy="write", kind="edit"),

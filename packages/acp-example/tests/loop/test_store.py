@@ -12,7 +12,7 @@ from acp_example.sessions import SessionError
 from acp_example.store import Store
 from llm_replay.exceptions import SessionLogError
 from llm_replay.script import derive_replay_script
-from llm_replay.scripted import call, round_, say, think
+from llm_replay.scripted_model import call, round_, say, think
 
 FORMS: list[tuple[Layout, Compression]] = [
     ("plain", "none"),

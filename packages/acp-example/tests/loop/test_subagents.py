@@ -8,7 +8,7 @@ from loop_bench import FakeTool, Json, Make, conversation, settle
 
 from acp_example.tools import ToolContext
 from acp_example.tools.task import Task
-from llm_replay.scripted import call, error, hang, round_, say, scripted, think
+from llm_replay.scripted_model import call, error, hang, round_, say, scripted, think
 
 
 def task(call_id: str, prompt: str, **more: str) -> Json:

@@ -6,7 +6,7 @@ import pytest
 from loop_bench import Bench, FakeTool, Json, Make, settle
 
 from acp_example.effects import Outcome
-from llm_replay.scripted import call, error, hang, round_, say, scripted
+from llm_replay.scripted_model import call, error, hang, round_, say, scripted
 
 
 def plain(agent: Bench) -> Outcome:

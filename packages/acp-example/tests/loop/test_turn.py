@@ -10,7 +10,7 @@ from acp_example.loop import Turn
 from acp_example.playback import Playback
 from acp_example.tools import ToolResult
 from llm_replay.exceptions import ReplayError
-from llm_replay.scripted import call, round_, say
+from llm_replay.scripted_model import call, round_, say
 
 MESSAGE = {
     "id": "m",

@@ -1,7 +1,7 @@
 from loop_bench import FakeTool, Json, Make, window
 
 from acp_example.usage import Totals
-from llm_replay.scripted import call, error, round_, say
+from llm_replay.scripted_model import call, error, round_, say
 
 
 def use(read: int, wrote: int, **more: int) -> Json:

@@ -6,7 +6,7 @@ from loop_bench import Bench, FakeTool, Make
 from acp_example.config import LogTable
 from acp_example.exceptions import LogMismatchError
 from acp_example.tools.task import Task
-from llm_replay.scripted import call, say
+from llm_replay.scripted_model import call, say
 
 
 def verifying(agent: Bench) -> Bench:

@@ -43,7 +43,7 @@ _HOMES = {
     "requests": ("RecordedRequest",),
     "rounds": ("Block", "call", "error", "fail", "hang", "raw", "round_", "say", "think"),
     "script": ("SessionScript", "load_replay_script", "load_session_scripts"),
-    "scripted": ("ScriptedModel", "scripted"),
+    "scripted_model": ("ScriptedModel", "scripted"),
     "seam": ("ModelInfo", "ProviderAdapter", "RetryPolicy", "Runtime", "StreamHandler"),
     "session_log": (
         "SessionEvent",

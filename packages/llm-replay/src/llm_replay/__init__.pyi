@@ -45,8 +45,8 @@ from llm_replay.rounds import think as think
 from llm_replay.script import SessionScript as SessionScript
 from llm_replay.script import load_replay_script as load_replay_script
 from llm_replay.script import load_session_scripts as load_session_scripts
-from llm_replay.scripted import ScriptedModel as ScriptedModel
-from llm_replay.scripted import scripted as scripted
+from llm_replay.scripted_model import ScriptedModel as ScriptedModel
+from llm_replay.scripted_model import scripted as scripted
 from llm_replay.seam import ModelInfo as ModelInfo
 from llm_replay.seam import ProviderAdapter as ProviderAdapter
 from llm_replay.seam import RetryPolicy as RetryPolicy

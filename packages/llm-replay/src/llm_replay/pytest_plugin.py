@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from llm_replay.scripted import ScriptedModel
+    from llm_replay.scripted_model import ScriptedModel
 
 _PASSED = pytest.StashKey[bool]()
 
@@ -29,7 +29,7 @@ def scripted_model(request: pytest.FixtureRequest) -> "Iterator[Callable[..., Sc
     Steps that are left over fail a test that passed so far. A call too many, and a request that
     was not as it must be, fail it in any case: the runtime may have swallowed the error.
     """
-    from llm_replay.scripted import scripted  # noqa: PLC0415  keeps pytest's start light
+    from llm_replay.scripted_model import scripted  # noqa: PLC0415  keeps pytest's start light
 
     made: list[ScriptedModel] = []
 

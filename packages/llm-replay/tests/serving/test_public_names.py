@@ -1,4 +1,5 @@
 import ast
+import pkgutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,3 +43,10 @@ def test_the_stub_names_what_the_package_offers() -> None:
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="module 'llm_replay' has no attribute 'nothing'"):
         getattr(llm_replay, "nothing")  # noqa: B009  a type checker knows that it isn't there
+
+
+def test_no_public_name_is_that_of_a_module() -> None:
+    modules = {module.name for module in pkgutil.iter_modules(llm_replay.__path__)}
+
+    # A module, once imported, takes its name in the package: the public one would be gone.
+    assert modules.isdisjoint(PUBLIC)

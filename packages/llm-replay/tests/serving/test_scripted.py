@@ -14,7 +14,17 @@ from llm_replay.exceptions import (
     UnknownSessionError,
 )
 from llm_replay.requests import RecordedRequest
-from llm_replay.scripted import ScriptedModel, call, fail, hang, raw, round_, say, scripted, think
+from llm_replay.scripted_model import (
+    ScriptedModel,
+    call,
+    fail,
+    hang,
+    raw,
+    round_,
+    say,
+    scripted,
+    think,
+)
 
 
 def user(text: str) -> dict[str, Any]:
