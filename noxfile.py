@@ -132,15 +132,8 @@ def build(session: nox.Session) -> None:
     for package in packages_named(session):
         module = package.replace("-", "_")
         alone = Path(session.create_tmp()) / f"alone-{package}"
-        session.run(
-            "uv",
-            "venv",
-            "--quiet",
-            "--clear",
-            f"--python={sys.executable}",
-            str(alone),
-            external=True,
-        )
+        interpreter = f"--python={sys.executable}"
+        session.run("uv", "venv", "--quiet", "--clear", interpreter, str(alone), external=True)
         (wheel,) = dist.glob(f"{module}-*.whl")
         install = ("uv", "pip", "install", "--quiet", f"--python={alone}", f"--find-links={dist}")
         python = str(alone / "bin" / "python")
