@@ -68,7 +68,10 @@ def test_sidecars_that_cannot_be_read_are_told(suite: Suite) -> None:
     (missing,) = judged(suite, other=[FIRST])
 
     assert "the sidecars of class 'default' can't be read: 2 prompts beside 0" in wrong
-    assert "No such file" in missing
+    assert missing == (
+        f"{path.parent}: tool-schemas.expected.json is missing\n"
+        "  hint: refresh 'pin': it pins class 'default', and refresh writes the file"
+    )
 
 
 def test_a_scenario_that_cannot_be_read_is_no_pin(suite: Suite) -> None:

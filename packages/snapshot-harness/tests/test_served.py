@@ -61,6 +61,14 @@ def test_sessions_without_lineage_are_told_by_their_place() -> None:
     assert problem.startswith(f"{PREFIX}model call 1 of session number 1, chunk [1].text")
 
 
+def test_an_agent_without_lineage_may_be_served_a_log_that_has_one() -> None:
+    left, right = [log(answer("a"), lineage="1", tokens=1)], [log(answer("a"), tokens=1)]
+    fixture = Fixture(directory=Path(), logs=left, transcript=[])
+    expected = normalize_fixture(left, [], rules=RULES)
+
+    assert unlogged(fixture, expected, right, normalize_fixture(right, [], rules=RULES)) == []
+
+
 def summary(**data: Any) -> list[dict[str, Any]]:  # noqa: ANN401
     call = {"turn": 1, "step": 1, "call": 1, "purpose": "compaction"}
     return [

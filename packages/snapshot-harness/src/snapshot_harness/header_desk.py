@@ -10,6 +10,7 @@ from typing import Any
 from snapshot_harness.exceptions import ScenarioError
 from snapshot_harness.fixtures import SYSTEM, TOOLS
 from snapshot_harness.headers import SidecarError, Told, judge, read_sidecars
+from snapshot_harness.run_report import shown_path
 from snapshot_harness.suite import Suite, read_suite
 
 
@@ -74,6 +75,10 @@ class HeaderDesk:
             return [f"{what}\n  hint: say `pins_header = true` in one scenario.toml of the class"]
         try:
             pinned = read_sidecars((pin / SYSTEM).read_bytes(), (pin / TOOLS).read_bytes())
+        except FileNotFoundError as error:
+            missing = f"{shown_path(pin)}: {Path(error.filename).name} is missing"
+            hint = f"refresh {pin.name!r}: it pins class {name!r}, and refresh writes the file"
+            return [f"{missing}\n  hint: {hint}"]
         except (OSError, SidecarError) as error:
             return [f"{pin}: the sidecars of class {name!r} can't be read: {error}\n{_hint(pin)}"]
         problems = list(judge(name, pinned, headers).problems)

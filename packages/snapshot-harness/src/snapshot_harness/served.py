@@ -15,7 +15,7 @@ from snapshot_harness.normalize import Normalized, NormalizedLog
 from snapshot_harness.values import differences, shown
 
 Key: TypeAlias = tuple[str, int]
-"""A call: its session's lineage, or place where there is none, and its number."""
+"""A call: its session's lineage, or place where either side has none, and its number."""
 
 _SUMMARY_INPUT = ("rawOutput", "usage", "llmStreamCall")
 
@@ -24,8 +24,9 @@ def unlogged(
     fixture: Fixture, expected: Normalized, live: Sequence[SessionLog], actual: Normalized
 ) -> list[str]:
     """Return what the agent did not log as it was served, the first difference of each call."""
-    there = dict(_rows(fixture.logs, expected.logs, fixture.overridden))
-    here = dict(_rows(live, actual.logs, fixture.overridden))
+    known = all(log.header.lineage is not None for log in [*fixture.logs, *live])
+    there = dict(_rows(fixture.logs, expected.logs, fixture.overridden, known=known))
+    here = dict(_rows(live, actual.logs, fixture.overridden, known=known))
     problems = []
     for key, rows in there.items():
         if key not in here:
@@ -54,9 +55,10 @@ def _rows(
     logs: Sequence[SessionLog],
     normalized: Sequence[NormalizedLog],
     overridden: Mapping[int, Collection[int]],
+    *,
+    known: bool,
 ) -> Iterator[tuple[Key, list[Any]]]:
-    """Yield the chunks of each call that no override serves."""
-    known = all(log.header.lineage is not None for log in logs)
+    """Yield the chunks of each call that no override serves; `known`: by lineage."""
     for place, (log, done) in enumerate(zip(logs, normalized, strict=True)):
         session = str(log.header.lineage) if known else f"number {place + 1}"
         # The primary's inherited calls are its own, as replay takes them.
