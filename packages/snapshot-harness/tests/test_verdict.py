@@ -42,6 +42,14 @@ def test_everything_served_is_in_order() -> None:
     assert judge(told, [script(0, "chunks", "hang"), script(1, "chunks")], required=True) == []
 
 
+def test_a_session_that_took_a_script_and_asked_for_nothing_left_its_calls_over() -> None:
+    told = fold(files([BOUND]))
+
+    assert what(judge(told, ONE, required=True)) == [
+        "session.jsonl: 1 model call of 1 never asked for, the first of them number 1"
+    ]
+
+
 def test_a_call_may_hang_before_a_restart_and_the_next_be_served_after_it() -> None:
     told = fold(files([BOUND, *call(1, end="hanging")], [BOUND, *call(2)]))
 

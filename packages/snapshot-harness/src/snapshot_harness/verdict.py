@@ -84,12 +84,9 @@ def _take(told: Told, fact: dict[str, Any]) -> None:
     if kind == "fault":
         text = f"replay fault {fact.get('kind')!r}: {fact.get('message')}"
         told.faults.append(text if "\n  hint: " in text else f"{text}\n{_RECORD}")
-        return
-    if type(script) is not int:
-        return
-    if kind == "bound":
+    elif kind == "bound" and type(script) is int:
         told.bound.add(script)
-    elif type(call) is int:
+    elif type(script) is int and type(call) is int:
         if kind == "call":
             told.bound.add(script)
             told.calls[script, call] += 1
