@@ -1,5 +1,6 @@
 """Builders for hand-written calls: what a model says, in one line each. No I/O."""
 
+import copy
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -115,8 +116,8 @@ def raw(chunks: Sequence[Chunk]) -> ReplayEntry:
 
 
 def as_entry(step: Step) -> ReplayEntry:
-    """Return the entry that a step stands for."""
-    return round_(step) if isinstance(step, Block) else step
+    """Return the entry that a step stands for, its own copy: steps are used again."""
+    return copy.deepcopy(round_(step) if isinstance(step, Block) else step)
 
 
 def _prefix(after: After) -> list[Chunk]:

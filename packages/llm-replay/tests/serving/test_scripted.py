@@ -170,3 +170,15 @@ def test_a_scripted_model_writes_no_verdict(
     read(scripted(say("one")))
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_runtime_does_to_its_chunks_does_not_change_the_script() -> None:
+    block, stream = say("x"), raw([{"type": "text-delta", "index": 0, "text": "x"}])
+    model = scripted(block, stream, block, stream)
+    served = [asyncio.run(collect(model(Request()))) for _ in range(2)]
+    spoilt: list[Any] = [*served[0], *served[1]]
+    for chunk in spoilt:
+        chunk["text"] = chunk["block"] = "spoilt"
+    served = [asyncio.run(collect(model(Request()))) for _ in range(2)]
+
+    assert "spoilt" not in str(served)
