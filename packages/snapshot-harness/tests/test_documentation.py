@@ -38,7 +38,10 @@ done
 """
 NOX = """#!/bin/sh
 [ "$1" = -s ] || exit 2
-grep -q "^def $2(session" "$HOME/acp-replay/noxfile.py"
+grep -q "^def $2(session" "$HOME/acp-replay/noxfile.py" || exit 3
+case "$2" in
+  *record*) grep -q '^origin = "recorded"' "$HOME/acp-replay/scenarios/$4/scenario.toml" ;;
+esac
 """
 
 

@@ -58,6 +58,7 @@ def test_each_option_of_the_example_agent_is_explained() -> None:
         ("snapshot_harness", "snapshot-harness", "init"),
         ("snapshot_harness", "snapshot-harness", "new"),
         ("snapshot_harness", "snapshot-harness", "review"),
+        ("snapshot_harness", "snapshot-harness", "smoke"),
         ("snapshot_harness", "snapshot-harness", "schemas"),
         ("llm_replay", "llm-replay", "show"),
         ("llm_replay", "llm-replay", "check"),
