@@ -123,13 +123,14 @@ def coverage(session: nox.Session) -> None:
 @nox.session(default=False, venv_backend="uv")
 def build(session: nox.Session) -> None:
     """Build each package, install it alone, import every module of it. `-- PACKAGE` builds one."""
+    named = packages_named(session)
     dist = Path(session.create_tmp()) / "dist"
     shutil.rmtree(dist, ignore_errors=True)
     for package in PACKAGES:
         session.run(
             "uv", "build", "--quiet", f"--package={package}", f"--out-dir={dist}", external=True
         )
-    for package in packages_named(session):
+    for package in named:
         module = package.replace("-", "_")
         alone = Path(session.create_tmp()) / f"alone-{package}"
         interpreter = f"--python={sys.executable}"
