@@ -2,7 +2,7 @@
 
 import random
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from acp_example.retry import retry_delay_ms
 from acp_example.session import Conversation
 from acp_example.spill import SpillRoot
 from acp_example.store import Store
+from acp_example.tools import Tool
 from llm_replay.chunks import Failure
 from llm_replay.seam import RetryPolicy
 
@@ -59,9 +60,13 @@ class Host:
         temporary = self.environment.get("TMPDIR")
         return [self.spill.root, *([Path(temporary)] if temporary else [])]
 
-    def system_prompt(self, cwd: Path) -> str:
-        """Return the system prompt of a session."""
-        return system_prompt(cwd=str(cwd), instructions=self.composition.agent.instructions)
+    def system_prompt(self, cwd: Path, tools: Iterable[Tool]) -> str:
+        """Return the system prompt of a session that offers these tools."""
+        return system_prompt(
+            cwd=str(cwd),
+            tools={tool.spec.name for tool in tools},
+            instructions=self.composition.agent.instructions,
+        )
 
     def retry(self, failure: Failure, policy: RetryPolicy, retry: int) -> int | None:
         """Say after how long a failed call is tried again; None gives up."""

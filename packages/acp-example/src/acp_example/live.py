@@ -13,7 +13,7 @@ from acp_example.host import Host
 from acp_example.log_file import LogWriter
 from acp_example.loop import Turn
 from acp_example.paths import roots_for
-from acp_example.permissions import Grants, Mode, Policy
+from acp_example.permissions import Grants, Mode, Policy, offered
 from acp_example.runner import Client, Runner, World
 from acp_example.session import Conversation
 from acp_example.settings import Compaction, Limits, Settings
@@ -132,14 +132,15 @@ class Session:
         agent = self.host.composition.agent
         info = self.info
         adapter = self.host.composition.llm.providers.get(self.provider)
+        tools = self._tools()
         return Settings(
             session_id=self.header["id"],
             lineage=self.lineage,
             provider=self.provider,
             model=self.model,
-            system=self.host.system_prompt(self.cwd),
+            system=self.host.system_prompt(self.cwd, offered(tools, self.mode)),
             policy=self._policy(),
-            tools=self._tools(),
+            tools=tools,
             context_window=info.context_window if info else None,
             reasoning_effort=self.reasoning_effort,
             limits=Limits(
