@@ -9,9 +9,9 @@ from acp_example.usage import Totals
 Event = dict[str, Any]
 
 INTERRUPTED = "SESSION_RESUME_INTERRUPTED"
-_STARTED = (
-    f"Error [{INTERRUPTED}]: the session was interrupted while this call ran; "
-    "it is not known to have finished"
+_ANNOUNCED = (
+    f"Error [{INTERRUPTED}]: the session was interrupted before this call was known to have "
+    "finished; it may have run, in part or not at all"
 )
 _NEVER_STARTED = f"Error [{INTERRUPTED}]: the session was interrupted before this call started"
 
@@ -112,7 +112,7 @@ class Conversation:
         message = result_message(
             message_id=self.new_id(),
             call_id=call["id"],
-            content=[{"type": "text", "text": _NEVER_STARTED if seq is None else _STARTED}],
+            content=[{"type": "text", "text": _NEVER_STARTED if seq is None else _ANNOUNCED}],
             is_error=True,
         )
         self.record(
@@ -186,7 +186,7 @@ def _with_results(
         yield result or result_message(
             message_id=f"{message.get('id', '')}:{call_id}",
             call_id=call_id,
-            content=[{"type": "text", "text": _STARTED}],
+            content=[{"type": "text", "text": _ANNOUNCED}],
             is_error=True,
         )
 

@@ -11,8 +11,8 @@ from acp_example.tools import ToolResult
 from llm_replay.scripted_model import call, hang, round_, say, think
 
 REPAIRED = (
-    "Error [SESSION_RESUME_INTERRUPTED]: the session was interrupted while this call ran; "
-    "it is not known to have finished"
+    "Error [SESSION_RESUME_INTERRUPTED]: the session was interrupted before this call was "
+    "known to have finished; it may have run, in part or not at all"
 )
 
 
