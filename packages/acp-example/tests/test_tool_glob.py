@@ -174,3 +174,12 @@ def test_a_cancelled_walk_stops(tmp_path: Path) -> None:
         walk.cancelled = True
 
     assert (seen, walk.stopped) == (["a"], True)
+
+
+def test_glob_limited_to_one_file_says_so_in_the_singular(ws: Workspace) -> None:
+    ws.file("a.py")
+    ws.file("b.py")
+
+    result = ws.run(Glob(), pattern="*.py", limit=1)
+
+    assert result.notice == "only the first file is listed; narrow the pattern"

@@ -232,3 +232,11 @@ def test_the_worker_runs_without_any_package(ws: Workspace) -> None:
     )
 
     assert json.loads(done.stdout) == ANSWER
+
+
+def test_grep_limited_to_one_match_says_so_in_the_singular(ws: Workspace) -> None:
+    ws.file("a.py", "x\nx\n")
+
+    result = ws.run(Grep(), pattern="x", limit=1)
+
+    assert result.notice == "only the first match is listed"

@@ -28,3 +28,9 @@ def test_an_empty_todo_clears_the_plan(ws: Workspace) -> None:
         [],
         "The plan has 0 items: 0 pending, 0 in_progress, 0 completed",
     )
+
+
+def test_a_plan_of_one_item_is_counted_in_the_singular(ws: Workspace) -> None:
+    result = ws.run(Todo(), items=[{"content": "look", "status": "pending"}])
+
+    assert result.text == "The plan has 1 item: 1 pending, 0 in_progress, 0 completed"

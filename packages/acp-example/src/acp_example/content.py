@@ -35,7 +35,8 @@ def _block(block: Mapping[str, Any], *, images: bool) -> dict[str, Any]:
             return _text(f"[{block['name']}]({block['uri']})")
         case "resource" if "text" in block["resource"]:
             resource = block["resource"]
-            return _text(f'<resource uri="{resource["uri"]}">\n{resource["text"]}\n</resource>')
+            text = resource["text"].removesuffix("\n")
+            return _text(f'<resource uri="{resource["uri"]}">\n{text}\n</resource>')
         case "resource":
             raise PromptError(
                 f"the embedded resource {block['resource']['uri']!r} is not text; send a link to it"

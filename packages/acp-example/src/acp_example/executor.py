@@ -173,7 +173,8 @@ class _Running(asyncio.SubprocessProtocol):
 
     def so_far(self) -> str:
         """Return what the command wrote until now, as the end of an error's text."""
-        written = "\n".join(filter(None, (capture.text() for capture in self._output.values())))
+        texts = (capture.text().removesuffix("\n") for capture in self._output.values())
+        written = "\n".join(filter(None, texts))
         if not written.strip():
             return ", before it wrote anything"
         limit = Limit()

@@ -30,6 +30,12 @@ def test_prompt_of_every_kind_becomes_text_and_images() -> None:
     ]
 
 
+def test_embedded_text_that_ends_its_last_line_gets_no_blank_one() -> None:
+    content = message_content([resource(text="one\n\n")], images=False)
+
+    assert content[0]["text"] == '<resource uri="file:///a.txt">\none\n\n</resource>'
+
+
 @pytest.mark.parametrize(
     ("blocks", "text"),
     [

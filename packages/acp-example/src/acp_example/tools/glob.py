@@ -62,7 +62,8 @@ class Glob:
         shown = [context.policy.display(root / path) for path in found[:limit]]
         notices = []
         if len(found) > limit:
-            notices.append(f"only the first {limit} files are listed; narrow the pattern")
+            listed = "first file is" if limit == 1 else f"first {limit} files are"
+            notices.append(f"only the {listed} listed; narrow the pattern")
         if walk.stopped and len(found) <= limit:
             notices.append("the directory is too large to be searched whole; narrow the path")
         result = listing(shown, context, name="glob", nothing="no file matches", notices=notices)

@@ -79,7 +79,8 @@ class Grep:
                 "files": [(str(path), context.policy.display(path)) for path in files],
             }
         )
-        notices = [f"only the first {limit} matches are listed"] if answer["more"] else []
+        listed = "first match is" if limit == 1 else f"first {limit} matches are"
+        notices = [f"only the {listed} listed"] if answer["more"] else []
         if walk.stopped:
             notices.append("the directory is too large to be searched whole; narrow the path")
         matches = answer["matches"]

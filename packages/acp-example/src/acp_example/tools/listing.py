@@ -18,10 +18,15 @@ def listing(
     if not Limit(lines=len(lines)).admits("\n".join(lines)):
         rest = _kept(lines, context, name)
         # The number is at most as long as that of all lines.
-        room = OUTPUT_BYTES - len("; ".join([*notices, f"only the first {len(lines)}{rest}"])) - 4
+        room = (
+            OUTPUT_BYTES
+            - len("; ".join([*notices, f"only the first {len(lines)} lines fit{rest}"]))
+            - 4
+        )
         fits = cut_end("\n".join(lines), Limit(size=room, lines=len(lines)))
         shown = shown[: max(1, fits.count("\n"))]
-        notices = [*notices, f"only the first {len(shown)}{rest}"]
+        fit = "first line fits" if len(shown) == 1 else f"first {len(shown)} lines fit"
+        notices = [*notices, f"only the {fit}{rest}"]
     return ToolResult(
         text="\n".join(shown) or nothing,
         notice="; ".join(notices) or None,
@@ -32,6 +37,6 @@ def listing(
 
 def _kept(lines: Sequence[str], context: ToolContext, name: str) -> str:
     if context.spill is None:
-        return " lines fit"
+        return ""
     path = context.spill.write(context.call, f"{name}.txt", "\n".join([*lines, ""]))
-    return f" lines fit; read {str(path)!r} for all of them"
+    return f"; read {str(path)!r} for all of them"

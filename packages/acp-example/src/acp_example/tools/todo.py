@@ -62,4 +62,5 @@ class Todo:
         ]
         counts = Counter(entry["status"] for entry in plan)
         summary = ", ".join(f"{counts[status]} {status}" for status in _STATUSES)
-        return ToolResult(text=f"The plan has {len(plan)} items: {summary}", plan=plan)
+        length = "1 item" if len(plan) == 1 else f"{len(plan)} items"
+        return ToolResult(text=f"The plan has {length}: {summary}", plan=plan)
