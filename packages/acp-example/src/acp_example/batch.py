@@ -238,8 +238,8 @@ class Batch:
         }
         if result.is_error:
             data["error"] = {"name": "ToolError", "code": result.code}
-        if result.details:
-            data["meta"] = dict(result.details)
+        if meta := _meta(result):
+            data["meta"] = meta
         self._note(call, "tool/result", data, sourceEventSeqs=[call.seq], surfaceOp="append")
         name = self._recorder.frames.call(call.info.position)
         if result.plan is not None:
@@ -270,6 +270,11 @@ def _content(result: ToolResult) -> list[dict[str, Any]]:
         for image in result.images
     ]
     return [{"type": "text", "text": result.visible}, *images]
+
+
+def _meta(result: ToolResult) -> dict[str, Any]:
+    """Return what the log keeps of a result besides its text."""
+    return {**result.details, **({} if result.plan is None else {"plan": result.plan})}
 
 
 class RepeatGuard:

@@ -75,11 +75,15 @@ class Playback:
                 yield self._called({"turn": turn, "step": step, "callId": call_id, **named})
         texts = [part["text"] for part in block["content"] if part["type"] == "text"]
         images = [part["attachment"] for part in block["content"] if part["type"] == "image"]
+        meta = dict(data.get("meta", {}))
+        plan = meta.pop("plan", None)
         result = ToolResult(
             text="".join(texts),
             is_error=block["isError"],
             images=images,
-            details=data.get("meta", {}),
+            details=meta,
         )
         if (name := self._calls.get((turn, step, call_id))) is not None:
+            if plan is not None:
+                yield updates.plan(plan, name)
             yield updates.call_settled(name, result)

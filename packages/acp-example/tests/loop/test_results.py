@@ -163,6 +163,20 @@ def test_plan_of_a_call_names_the_call(bench: Make) -> None:
     assert plan["_meta"] == {"toolCallId": "1.1.1"}
 
 
+def test_loaded_session_shows_its_plans_again(bench: Make) -> None:
+    entries = [{"content": "first", "priority": "medium", "status": "pending"}]
+    tool = FakeTool("todo", ToolResult(text="noted", plan=entries, details={"lines": 2}))
+    agent = bench(call("c", "todo"), say("ok"), tools=[tool])
+    agent.prompt()
+    live = [update for update in agent.client.updates if "toolCallId" in str(update)]
+
+    agent.reload()
+
+    told = [update for update in agent.client.updates if "toolCallId" in str(update)]
+    assert told == [update for update in live if update.get("status") != "in_progress"]
+    assert [update["sessionUpdate"] for update in told][1] == "plan"
+
+
 def test_call_that_had_finished_when_the_cancel_came_keeps_its_result(bench: Make) -> None:
     quick, gates = FakeTool("quick", "made it"), Gates()
     agent = bench(round_(call("a", "quick"), gate("b")), tools=[quick, gates.tool])
