@@ -30,7 +30,7 @@ def over_pipes(
         async def nothing() -> None:
             pass
 
-        transport = StdioTransport(source, target, ended=ended or nothing)
+        transport = StdioTransport(source, target, ended=ended or nothing, notifications=("told",))
         os.write(feed, incoming)
         await work(transport, feed)
         await transport.close()
@@ -184,7 +184,7 @@ def test_input_that_comes_after_the_loop_has_ended_is_nobodys() -> None:
         async def nothing() -> None:
             pass
 
-        StdioTransport(source, feed, ended=nothing)
+        StdioTransport(source, feed, ended=nothing, notifications=())
 
     before = set(threading.enumerate())
     asyncio.run(run())
@@ -204,7 +204,7 @@ def test_client_that_is_gone_is_written_to_no_more() -> None:
         async def nothing() -> None:
             pass
 
-        transport = StdioTransport(source, target, ended=nothing)
+        transport = StdioTransport(source, target, ended=nothing, notifications=())
         os.write(feed, b'{"id":1,"method":"m"}\n')
         await transport.receive()
         os.close(drain)
@@ -230,7 +230,7 @@ def test_client_that_closes_its_end_and_reads_nothing_is_not_waited_for_long(
         async def nothing() -> None:
             pass
 
-        transport = StdioTransport(source, target, ended=nothing)
+        transport = StdioTransport(source, target, ended=nothing, notifications=())
         os.write(feed, b'{"id":1,"method":"m"}\n')
         os.close(feed)
         await transport.receive()
@@ -253,7 +253,7 @@ def test_input_that_breaks_is_an_input_that_ends() -> None:
 
         directory = os.open(".", os.O_RDONLY)
         _, target = os.pipe()
-        transport = StdioTransport(directory, target, ended=nothing)
+        transport = StdioTransport(directory, target, ended=nothing, notifications=())
         assert await transport.receive() is None
 
     asyncio.run(run())
@@ -277,3 +277,15 @@ def test_stdout_carries_frames_and_nothing_else() -> None:
     assert done.stdout == "{}\n"
     for noise in ("printed", "written", "from a child", "careful"):
         assert noise in done.stderr
+
+
+def test_notification_that_the_agent_does_not_know_is_dropped() -> None:
+    seen: list[Any] = []
+
+    async def work(transport: StdioTransport, feed: int) -> None:
+        seen.extend(await read_all(transport, feed))
+
+    unknown = b'{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}\n'
+    over_pipes(work, unknown + b'{"jsonrpc":"2.0","method":"told"}\n')
+
+    assert [message["method"] for message in seen] == ["told"]

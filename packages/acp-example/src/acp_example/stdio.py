@@ -6,7 +6,7 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final
@@ -32,12 +32,21 @@ class StdioTransport:
 
     `ended` runs when the input is over, before anybody is told: what still runs can then finish
     and say so. Every request that was read gets its answer out before the end is reported.
+    A notification whose method is not among `notifications` is dropped.
     """
 
-    def __init__(self, source: int, target: int, *, ended: Callable[[], Awaitable[None]]) -> None:
+    def __init__(
+        self,
+        source: int,
+        target: int,
+        *,
+        ended: Callable[[], Awaitable[None]],
+        notifications: Collection[str],
+    ) -> None:
         self._source = source
         self._target = target
         self._ended = ended
+        self._notifications = notifications
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._lock = asyncio.Lock()
@@ -57,8 +66,11 @@ class StdioTransport:
                 continue
             message = _decoded(line)
             if isinstance(message, dict):
-                if "id" in message and "method" in message:
-                    self._unanswered.add(_key(message["id"]))
+                if "method" in message:
+                    if "id" in message:
+                        self._unanswered.add(_key(message["id"]))
+                    elif message["method"] not in self._notifications:
+                        continue
                 return message
             code, text = (-32700, "Parse error") if message is None else (-32600, "Invalid request")
             error = {"code": code, "message": f"{text}: a frame is one JSON object on one line"}
