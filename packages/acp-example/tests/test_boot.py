@@ -1,4 +1,5 @@
 import asyncio
+import gc
 import json
 import os
 import subprocess
@@ -241,10 +242,10 @@ def test_instructions_stand_at_the_end_of_the_system_prompt(home: Path) -> None:
         f"{LIVE}\n".replace("[agent]", '[agent]\ninstructions = " Be brief. "')
     )
 
-    prompt = boot.host(home / "agent.toml", {"HOME": str(home)}).system_prompt(Path("/ws"))
+    prompt = boot.host(home / "agent.toml", {"HOME": str(home)}).system_prompt(Path("/ws"), [])
 
     assert prompt.endswith("\n\nBe brief.\n")
-    assert "You work in the directory /ws with" in prompt
+    assert "You work in the directory /ws.\n" in prompt
 
 
 def test_command_line_in_this_process_serves_and_returns(
@@ -257,6 +258,7 @@ def test_command_line_in_this_process_serves_and_returns(
 
     assert command.main(["--config", str(home / "agent.toml")]) == 0
     assert served[0][1] == {"source": 0, "target": 7}
+    assert gc.isenabled()
 
 
 def test_end_of_input_undoes_the_plugins(home: Path) -> None:

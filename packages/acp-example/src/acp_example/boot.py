@@ -1,6 +1,7 @@
 """From a configuration file to an agent that serves."""
 
 import asyncio
+import gc
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -43,6 +44,9 @@ def run(host: Host, *, source: int, target: int) -> None:
     # The SDK takes half a second to import, so a broken composition is told before.
     from acp_example.server import serve  # noqa: PLC0415
 
+    # All that was imported lives as long as the process: no collection need look at it again.
+    gc.freeze()
+    gc.enable()
     asyncio.run(serve(Sessions(host), source=source, target=target))
 
 
