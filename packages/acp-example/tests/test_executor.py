@@ -59,6 +59,8 @@ class Leash:
         loop.remove_reader(self._reader)
 
     def let_go(self) -> bool:
+        # A pipe that nobody opened yet does not count as let go.
+        os.close(os.open(self.path, os.O_WRONLY | os.O_NONBLOCK))
         poll = select.poll()
         poll.register(self._reader, select.POLLHUP)
         return bool(poll.poll(5000))

@@ -45,4 +45,4 @@ def test_system_prompt_follows_the_mode(bench: Make) -> None:
     agent.prompt()
 
     systems = [request.system for request in agent.model.requests]
-    assert ["before you edit" in system for system in systems] == [True, False]
+    assert ["before you edit" in (system or "") for system in systems] == [True, False]
