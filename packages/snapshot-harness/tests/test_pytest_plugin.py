@@ -99,6 +99,19 @@ def test_a_scenario_is_chosen_as_any_test(
     assert re.findall(r"^PASSED (\w+)", text_of(result), re.MULTILINE) == names
 
 
+@pytest.mark.parametrize("workers", [[], ["-n", "1"]])
+def test_a_choice_that_fits_nothing_says_what_there_is(
+    pytester: pytest.Pytester, suite: Suite, workers: list[str]
+) -> None:
+    assert suite.directory.is_dir()
+    near = run(pytester, "-k", "tow", *workers)
+    far = run(pytester, "-k", "nothing", *workers)
+
+    assert near.ret == far.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    near.stdout.fnmatch_lines(["-k 'tow' fits no scenario", "  hint: did you mean 'two'?"])
+    far.stdout.fnmatch_lines(["-k 'nothing' fits no scenario", "  hint: known: one, two"])
+
+
 def test_a_node_id_names_one_scenario(pytester: pytest.Pytester, suite: Suite) -> None:
     assert suite.directory.is_dir()
     result = pytester.runpytest(*OPTIONS, "scenarios/suite.toml::two")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 VERSION = 1
+_SHOWN = 10
 
 
 @dataclass(slots=True)
@@ -96,3 +97,19 @@ def platform_lines(suites: Sequence[Path]) -> list[str]:
             names = ", ".join(elsewhere)
             lines.append(f"snapshots: {len(elsewhere)} for other platforms, not run: {names}")
     return lines
+
+
+def unknown_lines(keyword: str, suites: Sequence[Path]) -> list[str]:
+    """Return what to say where `-k` chose nothing: the nearest name, or what there is."""
+    from difflib import get_close_matches  # noqa: PLC0415  only after a failure
+
+    from snapshot_harness.suite import read_suite  # noqa: PLC0415  as above
+
+    names = sorted(one.name for path in suites for one in read_suite(path).scenarios)
+    if not names:
+        return []
+    near = get_close_matches(keyword, names, n=1)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    known = f"known: {', '.join(names[:_SHOWN])}{more}"
+    hint = f"did you mean {near[0]!r}?" if near else known
+    return [f"-k {keyword!r} fits no scenario", f"  hint: {hint}"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from snapshot_harness.pytest_plugin.items import GuardsItem, ScenarioItem, say, selection_of
-from snapshot_harness.run_report import RunReport, platform_lines, suites_in
+from snapshot_harness.run_report import RunReport, platform_lines, suites_in, unknown_lines
 
 if TYPE_CHECKING:
     from snapshot_harness.header_desk import HeaderDesk, HeaderSender
@@ -130,11 +130,18 @@ class Controller(Worker):
         if file is not None:
             self._told.write(file)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, exitstatus: int
+    ) -> None:
         """Write one line of verdict per scenario, and annotations on GitHub Actions."""
         if self._told.lines and self._config.get_verbosity() >= 0:
             terminalreporter.section("snapshots")
             for line in self._told.lines:
+                terminalreporter.write_line(line)
+        keyword = self._config.getoption("keyword")
+        if keyword and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+            suites = suites_in(self._config.args, self._config.invocation_params.dir)
+            for line in unknown_lines(keyword, suites):
                 terminalreporter.write_line(line)
         usage = self._told.usage_line(time.monotonic() - self._started)
         if usage:
