@@ -185,3 +185,26 @@ def test_update_that_is_none_of_the_protocol_is_told_to_whoever_looks(
     connect().run(work)
 
     assert "an update could not be sent" in caplog.text
+
+
+MEANINGLESS: list[Json] = [
+    {"method": "session/cancel"},
+    {"method": "session/cancel", "params": {}},
+    {"method": "session/cancel", "params": {"sessionId": 7}},
+    {"method": "session/cancel", "params": {"sessionId": "nobody's"}},
+    {"method": "$/cancel_request", "params": {"requestId": 1}},
+    {"method": "_vendor/said", "params": {}},
+]
+
+
+@pytest.mark.parametrize("frame", MEANINGLESS)
+def test_notification_without_a_meaning_leaves_no_trace(
+    connect: Connect, caplog: pytest.LogCaptureFixture, frame: Json
+) -> None:
+    async def work(wire: Wire) -> None:
+        wire.send({"jsonrpc": "2.0", **frame})
+        await wire.new()
+
+    connect().run(work)
+
+    assert caplog.records == []

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 import pytest
@@ -12,6 +12,10 @@ import pytest
 from acp_example.stdio import StdioTransport
 
 Work = Callable[[StdioTransport, int], Awaitable[None]]
+
+
+def heeded(message: Mapping[str, Any]) -> bool:
+    return bool(message["method"] == "told")
 
 
 def over_pipes(
@@ -30,7 +34,7 @@ def over_pipes(
         async def nothing() -> None:
             pass
 
-        transport = StdioTransport(source, target, ended=ended or nothing, notifications=("told",))
+        transport = StdioTransport(source, target, ended=ended or nothing, heeds=heeded)
         os.write(feed, incoming)
         await work(transport, feed)
         await transport.close()
@@ -184,7 +188,7 @@ def test_input_that_comes_after_the_loop_has_ended_is_nobodys() -> None:
         async def nothing() -> None:
             pass
 
-        StdioTransport(source, feed, ended=nothing, notifications=())
+        StdioTransport(source, feed, ended=nothing, heeds=heeded)
 
     before = set(threading.enumerate())
     asyncio.run(run())
@@ -204,7 +208,7 @@ def test_client_that_is_gone_is_written_to_no_more() -> None:
         async def nothing() -> None:
             pass
 
-        transport = StdioTransport(source, target, ended=nothing, notifications=())
+        transport = StdioTransport(source, target, ended=nothing, heeds=heeded)
         os.write(feed, b'{"id":1,"method":"m"}\n')
         await transport.receive()
         os.close(drain)
@@ -230,7 +234,7 @@ def test_client_that_closes_its_end_and_reads_nothing_is_not_waited_for_long(
         async def nothing() -> None:
             pass
 
-        transport = StdioTransport(source, target, ended=nothing, notifications=())
+        transport = StdioTransport(source, target, ended=nothing, heeds=heeded)
         os.write(feed, b'{"id":1,"method":"m"}\n')
         os.close(feed)
         await transport.receive()
@@ -253,7 +257,7 @@ def test_input_that_breaks_is_an_input_that_ends() -> None:
 
         directory = os.open(".", os.O_RDONLY)
         _, target = os.pipe()
-        transport = StdioTransport(directory, target, ended=nothing, notifications=())
+        transport = StdioTransport(directory, target, ended=nothing, heeds=heeded)
         assert await transport.receive() is None
 
     asyncio.run(run())
@@ -289,3 +293,14 @@ def test_notification_that_the_agent_does_not_know_is_dropped() -> None:
     over_pipes(work, unknown + b'{"jsonrpc":"2.0","method":"told"}\n')
 
     assert [message["method"] for message in seen] == ["told"]
+
+
+def test_meta_of_a_frame_takes_no_parameters_place() -> None:
+    seen: list[Any] = []
+
+    async def work(transport: StdioTransport, feed: int) -> None:
+        seen.extend(await read_all(transport, feed))
+
+    over_pipes(work, b'{"id":1,"method":"m","params":{"cwd":"/","_meta":{"cwd":"/etc"}}}\n')
+
+    assert seen == [{"id": 1, "method": "m", "params": {"cwd": "/"}}]

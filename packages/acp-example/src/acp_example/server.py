@@ -21,8 +21,6 @@ from acp_example.sessions import SessionError, Sessions
 from acp_example.stdio import StdioTransport
 
 _LOG: Final = logging.getLogger(__name__)
-_NOTIFICATIONS: Final = ("session/cancel",)
-"""What a client may tell. JSON-RPC answers no other notification; the SDK would print each."""
 _ANSWERS: Final = {option["optionId"]: cast("Answer", option["kind"]) for option in OPTIONS}
 
 
@@ -180,7 +178,7 @@ class AcpServer:
 
 async def serve(sessions: Sessions, *, source: int, target: int) -> None:
     """Serve one client until its input ends; what still runs then is cancelled, in order."""
-    transport = StdioTransport(source, target, ended=sessions.dispose, notifications=_NOTIFICATIONS)
+    transport = StdioTransport(source, target, ended=sessions.dispose, heeds=_heeds)
     # A plain class on purpose: on a subclass of the SDK's, what is missing answers with success.
     agent = cast("acp.Agent", AcpServer(sessions))
     connection = AgentSideConnection(agent, transport, listening=False)
@@ -188,6 +186,16 @@ async def serve(sessions: Sessions, *, source: int, target: int) -> None:
         await connection.listen()
     finally:
         await connection.close()
+
+
+def _heeds(notification: Mapping[str, Any]) -> bool:
+    """Tell whether a notification means something; of others the SDK prints a traceback each."""
+    params = notification.get("params")
+    return (
+        notification["method"] == "session/cancel"
+        and isinstance(params, dict)
+        and isinstance(params.get("sessionId"), str)
+    )
 
 
 def _state(session: Session) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import os
 import select
 import sys
 import threading
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, Final
@@ -32,7 +32,8 @@ class StdioTransport:
 
     `ended` runs when the input is over, before anybody is told: what still runs can then finish
     and say so. Every request that was read gets its answer out before the end is reported.
-    A notification whose method is not among `notifications` is dropped.
+    Notifications that the agent does not heed are dropped, and the `_meta` of what comes in with
+    them: the SDK would let its keys take the place of parameters.
     """
 
     def __init__(
@@ -41,12 +42,12 @@ class StdioTransport:
         target: int,
         *,
         ended: Callable[[], Awaitable[None]],
-        notifications: Collection[str],
+        heeds: Callable[[Mapping[str, Any]], bool],
     ) -> None:
         self._source = source
         self._target = target
         self._ended = ended
-        self._notifications = notifications
+        self._heeds = heeds
         self._loop = asyncio.get_running_loop()
         self._lines: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._lock = asyncio.Lock()
@@ -69,8 +70,10 @@ class StdioTransport:
                 if "method" in message:
                     if "id" in message:
                         self._unanswered.add(_key(message["id"]))
-                    elif message["method"] not in self._notifications:
+                    elif not self._heeds(message):
                         continue
+                    if isinstance(message.get("params"), dict):
+                        message["params"].pop("_meta", None)
                 return message
             code, text = (-32700, "Parse error") if message is None else (-32600, "Invalid request")
             error = {"code": code, "message": f"{text}: a frame is one JSON object on one line"}
