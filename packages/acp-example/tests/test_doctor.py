@@ -272,3 +272,15 @@ def test_an_endpoint_that_is_not_there_is_told() -> None:
         "http://127.0.0.1:1 does not answer: All connection attempts failed",
         "is the server running, and the base URL right?",
     )
+
+
+def test_no_secret_of_url_or_headers_is_told() -> None:
+    findings = checked(
+        "http://someone:sk-in-the-url@127.0.0.1:9/v1",
+        key_env="",
+        headers={"x-api-key": "sk-in-a-header\n", "accept": "text"},
+    )
+
+    shown = "\n".join(map(str, findings))
+    assert "http://[key]@127.0.0.1:9/v1 does not answer" in shown
+    assert "sk-in" not in shown

@@ -23,6 +23,7 @@ from acp_example.provider.translate import Translator
 from llm_replay.chunks import Chunk
 
 _BODY_LIMIT: Final = 64 * 1024
+_SECRET: Final = 8  # Shorter header values are words such as "json".
 
 
 def _utc_now() -> datetime:
@@ -64,7 +65,7 @@ class ChatAdapter:
                 async for chunk in chunks:
                     yield chunk
         except ModelError as error:
-            raise self._without_key(error) from None
+            raise self._without_secrets(error) from None
 
     async def check(self) -> list[Finding]:
         """Say whether there is a key and whether the endpoint answers; nothing is asked of it."""
@@ -79,7 +80,8 @@ class ChatAdapter:
         place = "the environment" if named in self._environment else self._config.env_file
         key = Finding("key", f"{named} from {place}" if self._key else "none, and none is needed")
         models = [model.id for model in self.models]
-        return [key, *await look_at(self.base_url, headers, models=models, tls=self._tls)]
+        found = await look_at(self.base_url, headers, models=models, tls=self._tls)
+        return [key, *(self._shown(finding) for finding in found)]
 
     async def _chunks(self, request: ModelRequest) -> AsyncGenerator[Chunk, None]:
         translator = Translator()
@@ -202,12 +204,29 @@ class ChatAdapter:
             key = read_value(self._directory / file, name)
         return (key or "").strip()
 
-    def _without_key(self, error: ModelError) -> ModelError:
-        """Take the key out of a failure, which will be logged: some servers echo it."""
-        key = self._key
+    @property
+    def _secrets(self) -> list[str]:
+        """What may be nobody else's: the key, configured headers, the user part of the URL."""
+        host = self.base_url.partition("//")[2].partition("/")[0]
+        user = host.rpartition("@")[0]
+        headers = [value for value in self._config.headers.values() if len(value) >= _SECRET]
+        found = [self._key, *headers, user, user.partition(":")[2]]
+        return sorted(filter(None, found), key=len, reverse=True)
+
+    def _hide(self, text: str) -> str:
+        for secret in self._secrets:
+            text = text.replace(secret, "[key]")
+        return text
+
+    def _shown(self, finding: Finding) -> Finding:
+        hint = finding.hint and self._hide(finding.hint)
+        return Finding(finding.about, self._hide(finding.state), hint)
+
+    def _without_secrets(self, error: ModelError) -> ModelError:
+        """Take what is secret out of a failure, which will be logged: some servers echo it."""
         return ModelError(
             code=error.code,
-            message=error.message.replace(key, "[key]") if key else error.message,
+            message=self._hide(error.message),
             status=error.status,
             retry_after_ms=error.retry_after_ms,
             request_id=error.request_id,
