@@ -32,8 +32,11 @@ def suite(tmp_path_factory: pytest.TempPathFactory) -> Suite:
 
 
 def first_line(suite: Suite, scenario: Scenario) -> str:
-    """Return how the first cause begins, and its path; else the first problem of the run."""
+    """Return what a person reads first: a fault, else the first cause and its path."""
     report = replay(suite, scenario)
+    faults = [problem for problem in report.problems if problem.startswith("replay fault")]
+    if faults:
+        return faults[0].split("\n")[0]
     if report.causes:
         cause = report.causes[0]
         return short(render([cause]).split("\n")[0] + (f" @ {cause.path}" if cause.path else ""))
