@@ -278,9 +278,27 @@ def test_no_secret_of_url_or_headers_is_told() -> None:
     findings = checked(
         "http://someone:sk-in-the-url@127.0.0.1:9/v1",
         key_env="",
-        headers={"x-api-key": "sk-in-a-header\n", "accept": "text"},
+        headers={"x-api-key": "sk-in-a-header", "accept": "text"},
     )
 
     shown = "\n".join(map(str, findings))
     assert "http://[key]@127.0.0.1:9/v1 does not answer" in shown
     assert "sk-in" not in shown
+
+
+@pytest.mark.parametrize("value", ["sk-secr\N{LATIN SMALL LETTER E WITH ACUTE}t", "sk-secret\n"])
+def test_a_header_that_cannot_be_sent_is_a_problem_that_does_not_tell_it(
+    tmp_path: Path, value: str
+) -> None:
+    file = composition(tmp_path, "http://127.0.0.1:9/v1")
+    file.write_text(
+        file.read_text().replace(
+            "base_url =", f"headers = {{ x-key = {json.dumps(value)} }}\nbase_url ="
+        )
+    )
+
+    status, shown = told(file, {"HOME": str(tmp_path)})
+
+    assert status == 1
+    assert "'x-key' holds a character that no HTTP header can carry" in shown
+    assert "sk-secr" not in shown

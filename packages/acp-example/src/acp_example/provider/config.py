@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from llm_replay.seam import RETRY_CODES, ModelInfo, RetryPolicy
 
@@ -83,6 +83,14 @@ class Config(BaseModel):
     """How an effort is spelled: DeepSeek's `thinking` object, or OpenAI's key alone."""
 
     retry: Retry = Retry()
+
+    @field_validator("headers")
+    @classmethod
+    def _headers_can_be_sent(cls, headers: dict[str, str]) -> dict[str, str]:
+        for name, value in headers.items():
+            if not all(part.isascii() and part.isprintable() for part in (name, value)):
+                raise ValueError(f"{name!r} holds a character that no HTTP header can carry")
+        return headers
 
     def model_named(self, model_id: str) -> Model:
         """Return a model of the catalogue, or one that we know nothing about."""
