@@ -27,6 +27,12 @@ def sync(session: nox.Session, group: str) -> None:
     )  # fmt: skip
 
 
+def scenarios(session: nox.Session, *options: str) -> list[str]:
+    """Return the command that runs the scenarios and leaves nothing in the temporary directory."""
+    place = Path(session.virtualenv.location) / "pytest"
+    return ["pytest", "scenarios", f"--basetemp={place}", *options]
+
+
 def snapshot_arguments(session: nox.Session) -> list[str]:
     """Turn `FILTER` into pytest's `-k`; everything that begins with `-` goes on unchanged."""
     match session.posargs:
@@ -34,6 +40,13 @@ def snapshot_arguments(session: nox.Session) -> list[str]:
             return ["-k", first, *rest]
         case rest:
             return list(rest)
+
+
+def record_arguments(session: nox.Session) -> list[str]:
+    """Turn every `NAME` into what is to be recorded; everything that begins with `-` goes on."""
+    names = [f"--snapshot-record={name}" for name in session.posargs if not name.startswith("-")]
+    options = [option for option in session.posargs if option.startswith("-")]
+    return [*names, *("--snapshot-all" if option == "--all" else option for option in options)]
 
 
 def packages_named(session: nox.Session) -> list[str]:
@@ -83,26 +96,22 @@ def tests(session: nox.Session) -> None:
 def snapshot(session: nox.Session) -> None:
     """Replay the scenarios. `-- FILTER` picks some by name; options go to pytest."""
     sync(session, "snapshot")
-    session.run("pytest", "scenarios", "-n", "auto", *snapshot_arguments(session))
+    session.run(*scenarios(session, "-n", "auto", *snapshot_arguments(session)))
 
 
 @nox.session(default=False)
 def snapshot_refresh(session: nox.Session) -> None:
     """Rewrite expectations from the committed scripts. Needs no key; review the diff."""
     sync(session, "snapshot")
-    session.run(
-        "pytest", "scenarios", "-n", "auto", "--snapshot-mode=refresh", *snapshot_arguments(session)
-    )
+    options = ["-n", "auto", "--snapshot-mode=refresh", *snapshot_arguments(session)]
+    session.run(*scenarios(session, *options))
 
 
 @nox.session(default=False)
 def snapshot_record(session: nox.Session) -> None:
     """Record scenarios from a live model. `-- NAME…` are exact names or globs; needs a key."""
     sync(session, "snapshot")
-    names = [f"--snapshot-record={name}" for name in session.posargs if not name.startswith("-")]
-    options = [option for option in session.posargs if option.startswith("-")]
-    options = ["--snapshot-all" if option == "--all" else option for option in options]
-    session.run("pytest", "scenarios", "--snapshot-mode=record", *names, *options)
+    session.run(*scenarios(session, "--snapshot-mode=record", *record_arguments(session)))
 
 
 @nox.session(default=False)
@@ -192,12 +201,10 @@ def determinism(session: nox.Session) -> None:
 def record_local(session: nox.Session) -> None:
     """Record scenarios from a small real model on this machine. `-- NAME…`; needs no key."""
     sync(session, "snapshot")
-    names = [f"--snapshot-record={name}" for name in session.posargs if not name.startswith("-")]
-    options = [option for option in session.posargs if option.startswith("-")]
     session.run(
         "python", "packages/acp-example/local_model/serve.py", "--cache", ".nox/local-model",
         "--allow", "bash.command=echo OK", "--",
-        "pytest", "scenarios", "--snapshot-mode=record", *names, *options,
+        *scenarios(session, "--snapshot-mode=record", *record_arguments(session)),
     )  # fmt: skip
 
 

@@ -69,6 +69,7 @@ def replay(suite: Path, around: Surroundings, scratch: Path) -> list[str]:
     command = [
         *(sys.executable, "-m", "pytest", str(suite), "-q", "-p", "no:cacheprovider"),
         *("-n", str(around.workers), f"--snapshot-report={report}"),
+        f"--basetemp={scratch / 'pytest'}",
     ]
     environment = os.environ | {"TZ": around.zone, "LC_ALL": around.locale, "TMPDIR": str(place)}
     ran = subprocess.run(  # noqa: S603  our own command
