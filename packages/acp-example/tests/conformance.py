@@ -76,6 +76,7 @@ def install(folder: Path) -> list[str]:
 
     npm keeps the user's own environment: certificates, proxies and registries stand there.
     """
+    folder = folder.absolute()
     start = folder / "node_modules" / "acpx" / "dist" / "cli.js"
     if not start.is_file():
         folder.mkdir(parents=True, exist_ok=True)
