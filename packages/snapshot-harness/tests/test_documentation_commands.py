@@ -26,7 +26,7 @@ def test_the_report_as_a_whole_is_explained(tmp_path: Path) -> None:
     RunReport(mode="replay").write(tmp_path / "report.json")
     page = (REFERENCE / "commands.md").read_text("utf-8").partition("### The report")[2]
 
-    assert code(page.split("\n\n")[1])[1:6] == list(
+    assert code(page.split("\n\n")[1])[1:7] == list(
         json.loads((tmp_path / "report.json").read_text())
     )
 
@@ -43,7 +43,7 @@ def options_of(*command: str) -> set[str]:
 def test_each_option_of_pytest_is_explained_and_no_other() -> None:
     ours = {name for name in options_of("pytest") if name.startswith("--snapshot")}
 
-    assert set(first_column("commands.md", "## pytest")[:5]) == ours
+    assert set(first_column("commands.md", "## pytest")[:6]) == ours
 
 
 def test_each_option_of_the_example_agent_is_explained() -> None:

@@ -218,6 +218,37 @@ def test_scenarios_of_other_platforms_are_counted_and_not_collected(
     result.stdout.fnmatch_lines(["snapshots: 1 for other platforms, not run: two"])
 
 
+@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
+def test_shards_together_are_the_whole_run_and_the_first_has_the_guards(
+    pytester: pytest.Pytester, suite: Suite, workers: list[str]
+) -> None:
+    refreshed(suite, add_scenario(suite, "three", turns=[[say("I am three")]]))
+    ran = []
+    for shard in ("1/2", "2/2"):
+        result = run(pytester, "-v", f"--snapshot-shard={shard}", *workers)
+        assert result.ret == pytest.ExitCode.OK
+        found = re.findall(r"PASSED (?:\[.*\] )?scenarios/suite.toml::(\S+)", text_of(result))
+        found += re.findall(r"scenarios/suite.toml::(\S+) PASSED", text_of(result))
+        ran.append(sorted(found))
+
+    assert ran == [["[guards]", "header[default]", "one", "two"], ["header[default]", "three"]]
+
+
+def test_a_shard_says_what_part_of_the_suite_it_is(pytester: pytest.Pytester, suite: Suite) -> None:
+    set_up(suite.directory / "two", toml='platforms = ["nowhere"]')
+
+    first = run(pytester, "--snapshot-shard=1/2")
+    second = run(pytester, "--snapshot-shard=2/2", "--snapshot-report=report.json")
+
+    first.stdout.fnmatch_lines(
+        ["snapshots: shard 1/2 has 1 of the 2 scenarios of scenarios/suite.toml"]
+    )
+    first.stdout.no_fnmatch_line("*for other platforms*")
+    second.stdout.fnmatch_lines(["snapshots: 1 for other platforms, not run: two"])
+    assert second.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    assert json.loads((pytester.path / "report.json").read_text())["shard"] == "2/2"
+
+
 def test_on_windows_it_says_so_at_once(
     pytester: pytest.Pytester, suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -303,7 +334,7 @@ def test_a_report_is_written_once(
     run(pytester, "--snapshot-report=out/report.json", *workers)
 
     report = json.loads((pytester.path / "out" / "report.json").read_text())
-    assert (report["version"], report["mode"]) == (1, "replay")
+    assert (report["version"], report["mode"], report["shard"]) == (1, "replay", None)
     found = [(one["scenario"], one["outcome"]) for one in report["scenarios"]]
     assert found == [("one", "passed"), ("two", "failed")]
     assert report["scenarios"][1]["causes"][0]["line"] == 1
@@ -335,6 +366,28 @@ def test_an_unknown_mode_is_a_usage_error(pytester: pytest.Pytester, suite: Suit
     assert suite.directory.is_dir()
 
     assert "invalid choice: 'relax'" in usage_error(pytester, "--snapshot-mode=relax")
+
+
+@pytest.mark.parametrize("text", ["3/2", "0/2", "2", "a/b", "1/0", "-1/2", "1/2/3", "1 / 2", ""])
+def test_a_shard_that_is_none_is_a_usage_error(
+    pytester: pytest.Pytester, suite: Suite, text: str
+) -> None:
+    assert suite.directory.is_dir()
+
+    told = usage_error(pytester, f"--snapshot-shard={text}")
+
+    assert f"argument --snapshot-shard: {text!r} is no shard" in told
+    assert "hint: I/N with I from 1 to N, as 2/4 for the second of four" in told
+
+
+@pytest.mark.parametrize("mode", ["refresh", "record"])
+def test_a_shard_is_never_written(pytester: pytest.Pytester, suite: Suite, mode: str) -> None:
+    assert suite.directory.is_dir()
+
+    told = usage_error(pytester, "--snapshot-shard=1/2", f"--snapshot-mode={mode}")
+
+    assert f"--snapshot-shard cuts a replay, and --snapshot-mode={mode} writes" in told
+    assert "hint: choose by name: -k to refresh, --snapshot-record to record" in told
 
 
 @pytest.mark.parametrize("mode", ["refresh", "record"])

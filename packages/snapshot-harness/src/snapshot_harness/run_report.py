@@ -5,7 +5,10 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from snapshot_harness.shard import Shard
 
 VERSION = 1
 _SHOWN = 10
@@ -16,6 +19,7 @@ class RunReport:
     """The reports of all items, in the order in which they came."""
 
     mode: str
+    shard: str | None = None
     lines: list[str] = field(default_factory=list)
     annotations: list[str] = field(default_factory=list)
     headers: dict[str, list[str]] = field(default_factory=dict)
@@ -48,6 +52,7 @@ class RunReport:
         whole = {
             "version": VERSION,
             "mode": self.mode,
+            "shard": self.shard,
             "scenarios": sorted(self._scenarios, key=lambda report: report["scenario"]),
             "headers": self.headers,
             "guards": self._guards,
@@ -81,8 +86,8 @@ def suites_in(arguments: Sequence[str], start: Path) -> list[Path]:
     return list(found)
 
 
-def platform_lines(suites: Sequence[Path]) -> list[str]:
-    """Return a line for each suite with scenarios that are for other platforms."""
+def suite_lines(suites: Sequence[Path], shard: "Shard") -> list[str]:
+    """Return what a run leaves out of each suite: other shards, scenarios of other platforms."""
     lines = []
     for path in suites:
         from snapshot_harness.exceptions import ScenarioError  # noqa: PLC0415  only with a suite
@@ -92,7 +97,11 @@ def platform_lines(suites: Sequence[Path]) -> list[str]:
             scenarios = read_suite(path).scenarios
         except ScenarioError:
             continue  # collection tells it
-        elsewhere = [one.name for one in scenarios if not one.runs_here]
+        taken = shard.of(scenarios)
+        if len(taken) < len(scenarios):
+            part = f"{len(taken)} of the {len(scenarios)} scenarios"
+            lines.append(f"snapshots: shard {shard} has {part} of {shown_path(path)}")
+        elsewhere = [one.name for one in taken if not one.runs_here]
         if elsewhere:
             names = ", ".join(elsewhere)
             lines.append(f"snapshots: {len(elsewhere)} for other platforms, not run: {names}")

@@ -45,17 +45,34 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption("--snapshot-all", action="store_true", help="record all recorded scenarios")
     group.addoption(
+        "--snapshot-shard",
+        type=_shard,
+        metavar="I/N",
+        help="replay the I-th of N parts of each suite; the guards are in the first",
+    )
+    group.addoption(
         "--snapshot-report", type=Path, metavar="FILE", help="write what came of it as JSON"
     )
+
+
+def _shard(text: str) -> str:
+    from snapshot_harness.shard import shard_option  # noqa: PLC0415
+
+    return shard_option(text)
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Take a scenario's directory as its test; refuse to write on CI, where nobody reviews.
 
     Raises:
-        pytest.UsageError: The mode writes, and CI is set.
+        pytest.UsageError: The mode writes, and CI is set, or only a part is to run.
     """
     mode = config.getoption("snapshot_mode")
+    if mode != "replay" and config.getoption("snapshot_shard"):
+        raise pytest.UsageError(
+            f"--snapshot-shard cuts a replay, and --snapshot-mode={mode} writes\n"
+            "  hint: choose by name: -k to refresh, --snapshot-record to record"
+        )
     if mode != "replay" and not config.getoption("snapshot_on_ci"):
         from snapshot_harness.modes import on_ci  # noqa: PLC0415
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from snapshot_harness.header_desk import HeaderSender
     from snapshot_harness.modes import Mode
     from snapshot_harness.run import Outcome
+    from snapshot_harness.shard import Shard
     from snapshot_harness.suite import Scenario, Suite
 
 
@@ -25,7 +26,7 @@ class SuiteCollector(pytest.File):
     """A suite: its scenarios and its guards."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        """Yield an item per scenario, and one for the guards."""
+        """Yield an item per scenario of the shard, and one for the guards."""
         if sys.platform == "win32":
             raise self.CollectError("snapshot scenarios run on Linux and macOS, not on Windows")
         from snapshot_harness.exceptions import ScenarioError  # noqa: PLC0415
@@ -38,12 +39,13 @@ class SuiteCollector(pytest.File):
             raise self.CollectError(str(error)) from None
         mode = Mode(self.config.getoption("snapshot_mode"))
         takes = selection_of(self.config).takes if mode is Mode.RECORD else None
-        for scenario in suite.scenarios:
+        shard = shard_of(self.config)
+        for scenario in shard.of(suite.scenarios):
             if scenario.runs_here and (takes is None or takes(scenario)):
                 yield ScenarioItem.from_parent(
                     self, name=scenario.name, suite=suite, scenario=scenario, mode=mode
                 )
-        if mode is Mode.REPLAY:
+        if mode is Mode.REPLAY and shard.has_guards:
             yield GuardsItem.from_parent(self, name="[guards]", suite=suite)
 
 
@@ -160,6 +162,13 @@ def selection_of(config: pytest.Config) -> "Selection":
     from snapshot_harness.gate import Selection  # noqa: PLC0415
 
     return Selection(config.getoption("snapshot_record"), config.getoption("snapshot_all"))
+
+
+def shard_of(config: pytest.Config) -> "Shard":
+    """Return which part of each suite is to run: the whole is the first of one."""
+    from snapshot_harness.shard import read_shard  # noqa: PLC0415
+
+    return read_shard(config.getoption("snapshot_shard") or "1/1")
 
 
 def say(config: pytest.Config, text: str) -> None:

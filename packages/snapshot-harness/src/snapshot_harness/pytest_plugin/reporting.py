@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from snapshot_harness.pytest_plugin.items import GuardsItem, ScenarioItem, say, selection_of
-from snapshot_harness.run_report import RunReport, platform_lines, suites_in, unknown_lines
+from snapshot_harness.pytest_plugin.items import (
+    GuardsItem,
+    ScenarioItem,
+    say,
+    selection_of,
+    shard_of,
+)
+from snapshot_harness.run_report import RunReport, suite_lines, suites_in, unknown_lines
 
 if TYPE_CHECKING:
     from snapshot_harness.header_desk import HeaderDesk, HeaderSender
@@ -50,7 +56,9 @@ class Controller(Worker):
     def __init__(self, config: pytest.Config) -> None:
         super().__init__(config)
         self._desk: HeaderDesk | None = None
-        self._told = RunReport(config.getoption("snapshot_mode"))
+        self._told = RunReport(
+            config.getoption("snapshot_mode"), config.getoption("snapshot_shard")
+        )
         self._started = time.monotonic()
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
@@ -64,7 +72,7 @@ class Controller(Worker):
 
     def pytest_report_header(self, config: pytest.Config) -> list[str]:
         """Count what is not collected here, lest it be forgotten."""
-        return platform_lines(suites_in(config.args, config.invocation_params.dir))
+        return suite_lines(suites_in(config.args, config.invocation_params.dir), shard_of(config))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in what a scenario came to."""
