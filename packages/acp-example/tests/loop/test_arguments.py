@@ -72,6 +72,34 @@ BAD: dict[str, tuple[str, str]] = {
         '{"limit": 0}',
         "arguments lacks 'path'; arguments.limit must be at least 1, not 0",
     ),
+    "a long choice": (
+        f'{{"path": "a", "mode": "{"c" * 300}"}}',
+        f"arguments.mode must be one of 'a', 'b', not '{'c' * 200}' and 100 more",
+    ),
+    "a long key": (
+        f'{{"path": "a", "{"k" * 300}": 1}}',
+        (
+            f"arguments has an unknown key '{'k' * 200}' and 100 more "
+            "(known: 'path', 'limit', 'mode', 'ratio', 'deep', 'items')"
+        ),
+    ),
+    "a large number": (
+        f'{{"path": "a", "limit": {"9" * 300}}}',
+        f"arguments.limit must be at most 9, not {'9' * 200} and 100 more",
+    ),
+    "a long value": (
+        f'{{"path": [{"1" * 300}]}}',
+        f"arguments.path must be a string, not [{'1' * 199} and 102 more",
+    ),
+    "many problems": (
+        f'{{"path": "a", "items": [{", ".join(["1"] * 12)}]}}',
+        "; ".join(
+            [
+                *[f"arguments.items[{n}] must be an object, not 1" for n in range(8)],
+                "and 4 more problems",
+            ]
+        ),
+    ),
     "a long one": (
         "x" * 300,
         (
@@ -91,6 +119,7 @@ def test_bad_arguments_are_validation_errors(bench: Make, case: str) -> None:
     assert agent.prompt().stop_reason == "end_turn"
     assert tool.started == []
     assert agent.results() == {"c": f"Error [VALIDATION_ERROR]: {text}"}
+    assert agent.result_blocks()[0]["isError"] is True
     assert agent.history[1]["content"][0]["arguments"] == raw
     assert agent.of("tool/call")[0]["arguments"] == raw
 
@@ -147,3 +176,16 @@ def test_arguments_that_fit_come_as_they_are() -> None:
 def test_arguments_nested_without_end_are_refused() -> None:
     with pytest.raises(ToolError, match="the arguments are not JSON"):
         parse("[" * 100_000, SCHEMA)
+
+
+@pytest.mark.parametrize("depth", [100, 500, 900])
+def test_arguments_nested_too_deep_for_a_tool_are_refused(bench: Make, depth: int) -> None:
+    nested = "[" * depth + "]" * depth
+    tool = FakeTool("look")
+    agent = bench(call("c", "look", f'{{"any": {nested}}}'), say("ok"), tools=[tool])
+
+    assert agent.prompt().stop_reason == "end_turn"
+    assert tool.started == []
+    assert agent.results() == {
+        "c": "Error [VALIDATION_ERROR]: the arguments are nested more than 100 deep"
+    }

@@ -7,6 +7,8 @@ from typing import Any, Final
 from acp_example.exceptions import ToolError
 
 _ECHO: Final = 200
+_TOLD: Final = 8
+_DEPTH: Final = 100
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "string": (str,),
     "integer": (int,),
@@ -21,7 +23,7 @@ def parse(raw: str, schema: Mapping[str, Any]) -> dict[str, Any]:
     """Read a call's raw arguments; an empty string means none, a null means left out.
 
     Raises:
-        ToolError: VALIDATION_ERROR, with every problem.
+        ToolError: VALIDATION_ERROR, with the first problems and how many more there are.
     """
     value = loads(raw)
     if not isinstance(value, dict):
@@ -36,31 +38,62 @@ def loads(raw: str) -> Any:  # noqa: ANN401  any JSON value
     """Decode raw arguments.
 
     Raises:
-        ToolError: VALIDATION_ERROR, if they are not JSON.
+        ToolError: VALIDATION_ERROR, if they are not JSON, or nested deeper than code that
+            looks into them can follow.
     """
     if not raw.strip():
         return {}
     try:
-        return json.loads(raw)
+        value = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise _refusal([f"the arguments are not JSON ({error}): {_echo(raw)}"]) from None
+    if _deeper(value, _DEPTH):
+        raise _refusal([f"the arguments are nested more than {_DEPTH} deep"])
+    return value
+
+
+def _deeper(value: object, depth: int) -> bool:
+    level = [value]
+    for _ in range(depth):
+        nested = (part for part in level if isinstance(part, dict | list))
+        level = [
+            one for part in nested for one in (part.values() if isinstance(part, dict) else part)
+        ]
+        if not level:
+            return False
+    return any(isinstance(part, dict | list) for part in level)
 
 
 def _refusal(problems: list[str]) -> ToolError:
-    return ToolError("VALIDATION_ERROR", "; ".join(problems))
+    rest = len(problems) - _TOLD
+    told = [*problems[:_TOLD], *([f"and {rest} more problems"] if rest > 1 else problems[_TOLD:])]
+    return ToolError("VALIDATION_ERROR", "; ".join(told))
 
 
-def _echo(raw: str) -> str:
+def _echo(sent: object) -> str:
     """Quote what was sent, but not at any length."""
-    return repr(raw) if len(raw) <= _ECHO else f"{raw[:_ECHO]!r} and {len(raw) - _ECHO} more"
+    if isinstance(sent, str):
+        return f"{sent[:_ECHO]!r}{_rest(sent)}"
+    return _json(sent)
+
+
+def _json(sent: object) -> str:
+    text = json.dumps(sent)
+    return f"{text[:_ECHO]}{_rest(text)}"
+
+
+def _rest(text: str) -> str:
+    return f" and {len(text) - _ECHO} more" if len(text) > _ECHO else ""
 
 
 def _problems(value: Any, schema: Mapping[str, Any], place: str) -> list[str]:  # noqa: ANN401
     kind = schema.get("type")
     if kind is not None and not _is(value, kind):
-        return [f"{place} must be {_article(kind)}, not {json.dumps(value)[:_ECHO]}"]
+        return [f"{place} must be {_article(kind)}, not {_json(value)}"]
     if "enum" in schema and value not in schema["enum"]:
-        return [f"{place} must be one of {', '.join(map(repr, schema['enum']))}, not {value!r}"]
+        return [
+            f"{place} must be one of {', '.join(map(repr, schema['enum']))}, not {_echo(value)}"
+        ]
     if isinstance(value, dict):
         return _object_problems(value, schema, place)
     if isinstance(value, list):
@@ -73,9 +106,9 @@ def _scalar_problems(value: Any, schema: Mapping[str, Any], place: str) -> list[
         case str() if len(value) < schema.get("minLength", 0):
             return [f"{place} must not be empty"]
         case int() | float() if value < schema.get("minimum", value):
-            return [f"{place} must be at least {schema['minimum']}, not {value}"]
+            return [f"{place} must be at least {schema['minimum']}, not {_echo(value)}"]
         case int() | float() if value > schema.get("maximum", value):
-            return [f"{place} must be at most {schema['maximum']}, not {value}"]
+            return [f"{place} must be at most {schema['maximum']}, not {_echo(value)}"]
         case _:
             return []
 
@@ -87,7 +120,7 @@ def _object_problems(value: Mapping[str, Any], schema: Mapping[str, Any], place:
     if schema.get("additionalProperties") is False:
         extra = [key for key in value if key not in known]
         offered = ", ".join(repr(key) for key in known) or "none"
-        problems += [f"{place} has an unknown key {key!r} (known: {offered})" for key in extra]
+        problems += [f"{place} has an unknown key {_echo(key)} (known: {offered})" for key in extra]
     for key, part in value.items():
         if key in known and part is not None:
             problems += _problems(part, known[key], f"{place}.{key}")
