@@ -10,7 +10,7 @@ from loop_bench import Bench, Json, Make
 
 from llm_replay.scripted_model import RecordedRequest
 
-_KEYS = ("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "OPENAI_API_KEY", "DSH_SNAPSHOT")
+KEYS = ("DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "OPENAI_API_KEY", "DSH_SNAPSHOT")
 _offline = False
 
 
@@ -35,7 +35,7 @@ def offline() -> Iterator[None]:
 def keyless() -> Iterator[None]:
     """Take away keys that a developer may have."""
     with pytest.MonkeyPatch.context() as environment:
-        for name in _KEYS:
+        for name in KEYS:
             environment.delenv(name, raising=False)
         yield
 

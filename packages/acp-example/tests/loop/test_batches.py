@@ -6,7 +6,7 @@ import pytest
 from loop_bench import Bench, FakeTool, Gates, Json, Make, gate, settle
 
 from acp_example.tools import FatalToolError, ToolContext, ToolError
-from llm_replay.scripted_model import call, round_, say
+from llm_replay.scripted_model import call, round_, say, scripted
 
 
 def test_parallel_batch_results_in_call_order(bench: Make) -> None:
@@ -202,6 +202,8 @@ def test_no_orphan_calls_after(bench: Make, case: str) -> None:
     agent.run(work(agent, gates))
 
     all_paired(agent)
+    for tool in tools[2:]:
+        assert tool.started == []
     assert agent.results()["call-a"] == first_text
     assert agent.results()["third"] == third_text
     assert gates.tool.ended == len(gates.tool.started) == 1
@@ -214,6 +216,29 @@ def test_no_orphan_calls_after_guard(bench: Make) -> None:
 
     assert agent.prompt().code == "REPEATED_TOOL_CALL"
     all_paired(agent)
+
+
+@pytest.mark.parametrize("finished", [0, 1, 2])
+def test_no_orphan_calls_after_crash(bench: Make, finished: int) -> None:
+    calls = [call(name, "look", {"at": name}) for name in ("a", "b", "c")]
+    # What is cut off was in a request, so the one after the crash does not extend it.
+    model = scripted(round_(*calls), say("lost"), say("usable"), extends=False)
+    agent = bench(model=model, tools=[FakeTool("look", "seen")])
+    agent.prompt()
+    lines = agent.log_bytes().splitlines(keepends=True)
+    results = [n for n, line in enumerate(lines) if b'"type":"tool/result"' in line]
+    cut = bytearray(b"".join(lines[: results[finished]]))
+    agent.host.store.logs["1"][:] = cut  # type: ignore[attr-defined] # it is in memory
+
+    agent.reload()
+
+    assert agent.log_bytes().startswith(cut)
+    all_paired(agent)
+    texts = list(agent.results().values())
+    assert texts[:finished] == ["seen"] * finished
+    assert all("[SESSION_RESUME_INTERRUPTED]" in text for text in texts[finished:])
+    assert agent.prompt("go on").text == "usable"
+    assert agent.model.requests[2].roles()[:5] == ["user", "assistant", "user", "user", "user"]
 
 
 def test_first_fatal_call_in_call_order_is_the_one_that_is_told(bench: Make) -> None:

@@ -55,11 +55,14 @@ def test_cancel_mid_text_drops_half_call(bench: Make) -> None:
         tools=[FakeTool("look")],
     )
 
-    agent.run(cancelled(agent))
-
-    assert [block["type"] for block in agent.history[1]["content"]] == ["reasoning", "text"]
+    assert agent.run(cancelled(agent)) == "cancelled"
+    assert agent.history[1]["content"] == [
+        {"type": "reasoning", "text": "so"},
+        {"type": "text", "text": "I will look"},
+    ]
+    assert agent.of("assistant/message")[0]["interrupted"] is True
     assert agent.of("tool/call") == []
-    agent.prompt()
+    assert agent.prompt().stop_reason == "end_turn"
 
 
 def test_cancel_is_idempotent(bench: Make) -> None:

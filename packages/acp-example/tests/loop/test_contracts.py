@@ -1,4 +1,5 @@
 import dataclasses
+import json
 from typing import Any
 
 import pytest
@@ -11,7 +12,16 @@ from acp_example.plugins import Context
 from acp_example.tools import CallInfo, Tool, ToolRegistry, ToolResult, ToolSpec
 from acp_example.tools.arguments import parse
 
-NAMES = ["bash", "edit", "glob", "grep", "read", "task", "todo", "write"]
+CONTRACTS = {
+    "bash": ("execute", "parallel", "read", 610),
+    "edit": ("edit", "exclusive", "write", 30),
+    "glob": ("search", "parallel", "read", 30),
+    "grep": ("search", "parallel", "read", 30),
+    "read": ("read", "parallel", "read", 30),
+    "task": ("think", "parallel", "none", None),
+    "todo": ("think", "exclusive", "none", 5),
+    "write": ("edit", "exclusive", "write", 30),
+}
 
 
 def built_in() -> list[Tool]:
@@ -23,9 +33,21 @@ def built_in() -> list[Tool]:
 def test_every_tool_declares_contract() -> None:
     tools = built_in()
 
-    assert [tool.spec.name for tool in tools] == NAMES
+    declared = {
+        tool.spec.name: (
+            tool.spec.kind,
+            tool.spec.mode,
+            tool.spec.path_policy,
+            tool.spec.timeout_s,
+        )
+        for tool in tools
+    }
+    assert list(declared) == list(CONTRACTS)
+    assert declared == CONTRACTS
     for tool in tools:
         spec = tool.spec
+        places = spec.locations({"path": "a", "workdir": "a"})
+        assert places == ([] if spec.path_policy == "none" else ["a"])
         assert spec.description
         assert spec.schema["type"] == "object"
         assert spec.schema["additionalProperties"] is False
@@ -66,6 +88,45 @@ def test_contract_that_lacks_a_part_is_no_contract(field: str) -> None:
 def test_no_tool_takes_a_key_that_it_does_not_know(tool: Tool) -> None:
     with pytest.raises(ToolError, match="has an unknown key 'no_such_key'"):
         parse('{"no_such_key": 1}', tool.spec.schema)
+
+
+@pytest.mark.parametrize("tool", built_in(), ids=lambda tool: tool.spec.name)
+@pytest.mark.parametrize(
+    ("raw", "text"),
+    [
+        (
+            "path=a",
+            "the arguments are not JSON (Expecting value: line 1 column 1 (char 0)): 'path=a'",
+        ),
+        (
+            '{"path": ',
+            (
+                "the arguments are not JSON "
+                "(Expecting value: line 1 column 10 (char 9)): '{\"path\": '"
+            ),
+        ),
+        ("[]", "the arguments must be a JSON object, not '[]'"),
+    ],
+    ids=["not-json", "truncated", "array"],
+)
+def test_every_tool_refuses_bad_arguments(tool: Tool, raw: str, text: str) -> None:
+    with pytest.raises(ToolError) as caught:
+        parse(raw, tool.spec.schema)
+
+    assert str(caught.value) == f"Error [VALIDATION_ERROR]: {text}"
+
+
+@pytest.mark.parametrize("tool", built_in(), ids=lambda tool: tool.spec.name)
+def test_every_tool_refuses_arguments_of_the_wrong_type_and_none_at_all(tool: Tool) -> None:
+    wrong = dict.fromkeys(tool.spec.schema["properties"], True)
+    for raw in (json.dumps(wrong), ""):
+        with pytest.raises(ToolError) as caught:
+            parse(raw, tool.spec.schema)
+
+        assert caught.value.code == "VALIDATION_ERROR"
+        for key in tool.spec.schema["required"]:
+            told = f"arguments.{key} must be a" if raw else f"arguments lacks {key!r}"
+            assert told in caught.value.message
 
 
 def test_tools_can_be_chosen_and_taken_away() -> None:

@@ -26,6 +26,7 @@ def test_empty_final_response(bench: Make, _case: str, blocks: list[Block], requ
     assert outcome.message == "the model answered with nothing that can be shown"
     assert len(agent.model.requests) == requests
     assert agent.roles() == ["user: text"]
+    assert agent.of("assistant/message") == []
     assert agent.client.text() == []
 
 
@@ -67,6 +68,7 @@ def test_finish_reason_mapping(
     assert (outcome.stop_reason, outcome.code) == (stop_reason, code)
     kept = ["user: text", "assistant: text"] if stop_reason else ["user: text"]
     assert agent.roles() == kept
+    assert outcome.text == ("text" if stop_reason else "")
     assert agent.prompt().stop_reason == "end_turn"
 
 

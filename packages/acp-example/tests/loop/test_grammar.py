@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -154,15 +155,24 @@ def test_open_tool_block_at_finish_is_protocol_error(bench: Make, blocks: list[A
 
 
 def test_call_id_may_come_again_in_a_later_step(bench: Make) -> None:
+    async def echo(given: Mapping[str, Any], _context: object) -> str:
+        return f"seen {given['n']}"
+
     agent = bench(
         call("call_0", "look", {"n": 1}),
         call("call_0", "look", {"n": 2}),
         say("ok"),
-        tools=[FakeTool("look")],
+        tools=[FakeTool("look", echo)],
     )
 
     assert agent.prompt().stop_reason == "end_turn"
-    assert [result["toolCallId"] for result in agent.result_blocks()] == ["call_0", "call_0"]
+    assert [
+        (block["toolCallId"], block["content"][0]["text"]) for block in agent.result_blocks()
+    ] == [
+        ("call_0", "seen 1"),
+        ("call_0", "seen 2"),
+    ]
+    assert agent.roles()[1:5] == ["assistant: tool-call", "user: tool-result"] * 2
 
 
 def test_delta_opens_a_block_by_itself(bench: Make) -> None:

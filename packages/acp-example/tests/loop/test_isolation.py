@@ -6,16 +6,25 @@ import sys
 from pathlib import Path
 
 import pytest
+from loop_fixtures import KEYS
 
 HERE = Path(__file__).parent
 
 
-@pytest.mark.usefixtures("offline", "keyless")
-def test_suite_needs_no_network_no_key() -> None:
-    with pytest.raises(RuntimeError, match="no network connection"):
-        socket.create_connection(("127.0.0.1", 9))
+def test_suite_needs_no_network_no_key(
+    monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    for name in KEYS:
+        monkeypatch.setenv(name, "a developer's own")
 
-    assert "DEEPSEEK_API_KEY" not in os.environ
+    request.getfixturevalue("bench")
+
+    assert not set(KEYS) & set(os.environ)
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with pytest.raises(RuntimeError, match="a test of the loop makes no network connection"):
+            socket.socket(family)
+    with pytest.raises(RuntimeError, match="a test of the loop makes no network connection"):
+        socket.create_connection(("127.0.0.1", 9))
 
 
 def test_no_test_of_the_loop_imports_the_protocol_library() -> None:

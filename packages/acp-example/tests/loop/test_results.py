@@ -23,6 +23,8 @@ def test_tool_timeout_becomes_result(bench: Make) -> None:
 
     assert agent.run(work()) == "went on"
     assert gates.tool.ended == 1
+    assert not gates["a"].is_set()
+    assert len(agent.model.requests) == 2
     assert agent.results() == {"call-a": "Error [TIMEOUT]: 'gate' took longer than 30 s"}
 
 
@@ -69,6 +71,8 @@ def test_cancel_during_tool_writes_result_then_cancelled(bench: Make) -> None:
     assert agent.run(work()) == "cancelled"
     text = "Error [ABORTED]: the turn was cancelled while this call ran"
     assert agent.results() == {"call-a": text}
+    assert gates.tool.ended == 1
+    assert agent.result_blocks()[0]["isError"] is True
     assert agent.of("tool/result")[0]["error"]["code"] == "ABORTED"
     assert agent.of("turn/end")[0]["reason"] == {"kind": "aborted", "reason": {"kind": "user"}}
 

@@ -17,6 +17,8 @@ def test_retry_waits_as_its_policy_says_and_logs_both_ends(bench: Make) -> None:
 
     assert agent.prompt().stop_reason == "end_turn"
     assert agent.clock.waits == [0.5, 1.0]
+    assert len(agent.model.requests) == 3
+    assert agent.client.text() == ["ok"]
     first, second = agent.of("llm/retry")
     assert first == {
         "retryId": "1.1-turn-1",
@@ -62,6 +64,7 @@ def test_retry_gives_up_with_the_last_failure(bench: Make) -> None:
     outcome = agent.prompt()
 
     assert (outcome.code, outcome.message) == ("SERVER", "down 2")
+    assert len(agent.model.requests) == 3
     assert agent.of("turn/end")[0]["reason"] == {
         "kind": "error",
         "message": "down 2",
@@ -98,6 +101,8 @@ def test_retry_never_follows_a_chunk_that_the_client_saw(bench: Make, shown: obj
     agent = bench(round_(shown, finish=error("SERVER")))  # type: ignore[arg-type] # a block
 
     assert agent.prompt().code == "SERVER"
+    assert len(agent.model.requests) == 1
+    assert agent.clock.waits == []
     assert agent.roles() == ["user: text"]
 
 
@@ -106,6 +111,7 @@ def test_retry_follows_a_call_that_broke_off_unseen(bench: Make) -> None:
     agent.clock.auto = True
 
     assert agent.prompt().stop_reason == "end_turn"
+    assert agent.model.requests[1].messages == agent.model.requests[0].messages
     assert agent.roles() == ["user: text", "assistant: text"]
 
 

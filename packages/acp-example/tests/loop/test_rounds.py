@@ -60,6 +60,7 @@ def test_model_schema_has_no_runtime_metadata(bench: Make) -> None:
 
     agent.prompt()
 
+    assert len(agent.model.requests[0].tools) == len(EDITORS)
     for tool in agent.model.requests[0].tools:
         assert set(tool) == {"name", "description", "schema"}
 

@@ -42,7 +42,7 @@ def test_exactly_one_terminal_event(bench: Make, case: str) -> None:
 
     outcome = run(agent)
 
-    assert outcome.stop_reason or outcome.code
+    assert (outcome.stop_reason is None) != (outcome.code is None)
     assert [event["type"] for event in agent.events].count("turn/end") == 1
     assert agent.events[0]["type"] == "turn/start"
     assert agent.events[-1]["type"] == "turn/end"

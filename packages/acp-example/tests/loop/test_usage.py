@@ -46,6 +46,22 @@ def test_usage_that_is_missing_is_not_zero(bench: Make) -> None:
     assert agent.session.conversation.context_tokens is None
 
 
+def test_usage_of_zero_is_kept_and_one_that_is_missing_takes_nothing_away(bench: Make) -> None:
+    agent = bench(
+        round_(call("c", "look"), usage=use(0, 0, cacheReadTokens=0)),
+        round_(call("d", "look", {"n": 2}), usage=use(7, 2, cacheReadTokens=3)),
+        say("no usage with this one"),
+        tools=[FakeTool("look")],
+    )
+
+    agent.prompt()
+
+    assert agent.session.conversation.totals == Totals(input=7, output=2, cache_read=3)
+    assert agent.session.conversation.context_tokens == 12
+    usages = [data.get("usage") for data in agent.of("assistant/message")]
+    assert usages == [use(0, 0, cacheReadTokens=0), use(7, 2, cacheReadTokens=3), None]
+
+
 def test_usage_of_zero_is_kept() -> None:
     totals = Totals.of(use(0, 0, cacheReadTokens=0))
 
