@@ -6,6 +6,11 @@ from typing import Any
 from acp_example.session import Conversation
 from llm_replay.session_log import SessionLog
 
+REPAIRED = (
+    "Error [SESSION_RESUME_INTERRUPTED]: the session was interrupted before this call was "
+    "known to have finished; it may have run, in part or not at all"
+)
+
 
 def conversation(log: SessionLog) -> Conversation:
     """Fold a log anew."""

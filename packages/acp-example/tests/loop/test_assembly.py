@@ -49,6 +49,31 @@ def test_later_name_of_a_call_wins_and_an_empty_one_does_not() -> None:
     assert made.blocks() == [{**CALL, "name": "last", "arguments": "{{{{"}]
 
 
+def test_assembly_of_what_was_assembled_changes_nothing() -> None:
+    reasoning: Json = {"type": "reasoning", "text": "so"}
+    made = assembled(
+        {"type": "reasoning-delta", "index": 0, "text": "s"},
+        {"type": "text-delta", "index": 1, "text": "a"},
+        {"type": "reasoning-delta", "index": 0, "text": "o"},
+        {"type": "tool-call-delta", "index": 2, "id": "c", "name": "look", "argumentsDelta": "{}"},
+        {"type": "text-delta", "index": 1, "text": "b"},
+    )
+
+    blocks = made.blocks()
+
+    assert blocks == [reasoning, {"type": "text", "text": "ab"}, CALL]
+    assert made.blocks() == blocks
+    whole = [
+        part
+        for index, block in enumerate(blocks)
+        for part in (
+            {"type": "block-start", "index": index, "blockType": block["type"]},
+            {"type": "block-end", "index": index, "block": block},
+        )
+    ]
+    assert assembled(*whole).blocks() == blocks
+
+
 def test_open_block_of_a_type_without_deltas_cannot_be_assembled() -> None:
     made = assembled({"type": "block-start", "index": 0, "blockType": "image"})
 

@@ -3,7 +3,7 @@ from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
 import pytest
-from loop_bench import FakeTool, Json, Make, settle
+from loop_bench import FakeTool, Gates, Json, Make, gate, settle
 
 from acp_example.runner import GRACE_S
 from acp_example.tools import ToolContext
@@ -66,6 +66,37 @@ def test_body_that_does_not_stop_in_time_is_given_up_too(bench: Make) -> None:
     agent.run(work())
 
     assert agent.results() == {"c": "Error [TIMEOUT]: 'slow' took longer than 1 s"}
+
+
+def test_late_end_of_what_was_given_up_does_not_settle_the_next_prompt(bench: Make) -> None:
+    gates = Gates("later")
+    agent = bench(
+        call("c", "slow"),
+        gate("a", "later"),
+        say("next"),
+        tools=[FakeTool("slow", stubborn), gates.tool],
+    )
+
+    async def work() -> str:
+        GATE["open"] = asyncio.Event()
+        first = asyncio.create_task(agent.turn())
+        await settle()
+        agent.session.cancel()
+        await settle()
+        await agent.clock.advance(GRACE_S)
+        assert (await first).stop_reason == "cancelled"
+        second = asyncio.create_task(agent.turn())
+        await settle()
+        GATE["open"].set()
+        await settle()
+        assert not second.done()
+        gates["a"].set()
+        return (await second).text
+
+    assert agent.run(work()) == "next"
+    assert agent.results()["call-a"] == "through a"
+    assert agent.results()["c"] == "Error [ABORTED]: the turn was cancelled while this call ran"
+    assert len(agent.of("tool/result")) == 2
 
 
 def test_stream_that_does_not_close_is_given_up_after_its_grace(bench: Make) -> None:

@@ -25,6 +25,7 @@ def test_permission_allow_resumes_turn(bench: Make) -> None:
     (request,) = agent.client.asked
     assert request["toolCall"]["toolCallId"] == "1.1.1"
     assert request["toolCall"]["rawInput"] == {"x": 1}
+    assert tool.started == [{"x": 1}]
     assert [option["kind"] for option in request["options"]] == [
         "allow_once",
         "allow_always",

@@ -1,8 +1,8 @@
-from loop_bench import Bench, FakeTool, Json, Make
+from loop_bench import Json, Make
+from loop_everything import everything
 
 from acp_example.playback import Playback
 from acp_example.session import _FOLDS
-from llm_replay.scripted_model import call, round_, say, think
 
 # What a client is never told: it is bookkeeping, or it was shown while it was streamed.
 INTERNAL = {
@@ -38,33 +38,25 @@ UPDATES = {
 }
 
 
-def told(agent: Bench, kind: str) -> list[Json]:
-    """Return the updates that the events of a kind become."""
+def told(events: list[Json]) -> set[str]:
+    """Return the kinds of event that become updates."""
     playback = Playback(tool=lambda _name: None, locate=str)
-    updates = []
-    for event in agent.events:
-        made = list(playback.updates([event]))
-        updates += made if event["type"] == kind else []
-    return updates
+    return {event["type"] for event in events if list(playback.updates([event]))}
 
 
 def test_projection_is_total(bench: Make) -> None:
-    agent = bench(
-        round_(think("hm"), say("I look"), call("c", "look")),
-        say("ok"),
-        tools=[FakeTool("look", kind="execute")],
-        permission_mode="workspace-write",
-    )
-    agent.client.queue.append("allow_once")
+    agent = everything(bench)
 
-    agent.prompt()
+    events = [*agent.events, *agent.log("1/2.1.1").events]
 
-    seen = {event["type"] for event in agent.events}
-    assert seen <= INTERNAL | TOLD
-    for kind in seen:
-        assert bool(told(agent, kind)) == (kind in TOLD), kind
-    for update in agent.client.updates:
+    assert {event["type"] for event in events} == INTERNAL | TOLD
+    assert told(events) == TOLD
+    live = list(agent.client.updates)
+    agent.reload()
+    for update in [*live, *agent.client.updates]:
         assert UPDATES[update["sessionUpdate"]] <= set(update)
+    kinds = {update["sessionUpdate"] for update in [*live, *agent.client.updates]}
+    assert kinds == set(UPDATES)
 
 
 def test_every_event_that_a_history_is_folded_from_is_classified() -> None:

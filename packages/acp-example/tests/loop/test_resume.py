@@ -1,38 +1,12 @@
 import asyncio
-from typing import Any
 
 import pytest
 from loop_bench import Bench, FakeTool, Json, Make, conversation, settle, window
+from loop_checks import REPAIRED
 
 from acp_example.options import set_mode, set_option
-from acp_example.session import Conversation, paired
 from acp_example.sessions import SessionError
-from acp_example.tools import ToolResult
-from llm_replay.scripted_model import call, hang, round_, say, think
-
-REPAIRED = (
-    "Error [SESSION_RESUME_INTERRUPTED]: the session was interrupted before this call was "
-    "known to have finished; it may have run, in part or not at all"
-)
-
-
-def said(text: str) -> dict[str, Any]:
-    return {"id": text, "role": "user", "content": [{"type": "text", "text": text}]}
-
-
-def asked(*ids: str) -> dict[str, Any]:
-    calls = [{"type": "tool-call", "id": one, "name": "look", "arguments": "{}"} for one in ids]
-    return {"id": "a", "role": "assistant", "content": calls}
-
-
-def answer(call_id: str, text: str = "seen") -> dict[str, Any]:
-    block = {
-        "type": "tool-result",
-        "toolCallId": call_id,
-        "content": [{"type": "text", "text": text}],
-        "isError": False,
-    }
-    return {"id": f"r-{call_id}", "role": "user", "content": [block]}
+from llm_replay.scripted_model import call, hang, round_, say, scripted
 
 
 def crash(agent: Bench, *, after: str) -> None:
@@ -75,6 +49,9 @@ def test_session_resumes_with_its_history_and_only_appends(bench: Make) -> None:
     agent.prompt("second")
 
     assert agent.log_bytes().startswith(before)
+    added = agent.events[-len(agent.log_bytes()[len(before) :].splitlines()) :]
+    assert added[0]["type"] == "turn/start"
+    assert agent.session.header["id"] == "id-1"
     assert agent.model.requests[2].messages[:-1] == history
     assert agent.of("request/header")[-1]["reason"] == "resume"
 
@@ -93,6 +70,30 @@ def test_session_cut_during_a_call_is_repaired_once(bench: Make, times: int) -> 
     assert tail == ["tool/call", "tool/result", "tool/result", "step/end", "turn/end"]
     assert agent.of("turn/end") == [{"turn": 1, "reason": {"kind": "interrupted"}}]
     assert agent.of("tool/result")[0]["error"]["code"] == "SESSION_RESUME_INTERRUPTED"
+    assert [block["isError"] for block in agent.result_blocks()] == [True, True]
+
+
+def test_session_cut_during_a_call_is_repaired_on_disk_before_the_next_prompt(bench: Make) -> None:
+    model = scripted(
+        round_(call("a", "look"), call("b", "look")), say("lost"), say("usable"), extends=False
+    )
+    agent = bench(model=model, tools=[FakeTool("look")])
+    agent.prompt("first")
+    crash(agent, after="tool/call")
+    cut = agent.log_bytes()
+
+    agent.reload()
+    repaired = agent.log_bytes()
+    agent.reload()
+    assert agent.log_bytes() == repaired
+    assert agent.prompt("second").text == "usable"
+
+    assert repaired.startswith(cut)
+    assert agent.log_bytes().startswith(repaired)
+    request = agent.model.requests[2]
+    assert request.roles() == ["user", "assistant", "user", "user", "user"]
+    assert [request.tool_result(one)["content"][0]["text"] for one in "ab"] == [REPAIRED, REPAIRED]
+    assert request.messages[-1]["content"][0]["text"] == "second"
 
 
 def test_session_cut_before_its_calls_began_says_that_they_never_did(bench: Make) -> None:
@@ -170,54 +171,6 @@ def test_session_without_a_turn_loads_as_an_empty_one(bench: Make) -> None:
     assert agent.of("request/header")[0]["reason"] == "initial"
 
 
-def test_pairing_a_paired_history_changes_nothing() -> None:
-    history = [said("go"), asked("a", "b"), answer("a"), answer("b"), said("more")]
-
-    assert paired(history) == history
-    assert all(one is other for one, other in zip(paired(history), history, strict=True))
-
-
-def test_pairing_gives_an_orphan_call_one_result() -> None:
-    history = [said("go"), asked("a"), said("more")]
-
-    repaired = paired(history)
-
-    assert [message["role"] for message in repaired] == ["user", "assistant", "user", "user"]
-    block = repaired[2]["content"][0]
-    assert (block["toolCallId"], block["isError"]) == ("a", True)
-    assert block["content"] == [{"type": "text", "text": REPAIRED}]
-    assert paired(repaired) == repaired
-
-
-def test_pairing_repairs_only_what_is_unpaired() -> None:
-    repaired = paired([said("go"), asked("a", "b"), answer("b")])
-
-    assert [m["content"][0]["toolCallId"] for m in repaired[2:]] == ["a", "b"]
-    assert repaired[3] == answer("b")
-
-
-def test_pairing_drops_a_result_that_answers_nothing() -> None:
-    assert paired([said("go"), answer("ghost")]) == [said("go")]
-
-
-def test_pairing_lets_the_latest_of_two_results_win() -> None:
-    repaired = paired([asked("a"), answer("a", "first"), answer("a", "latest")])
-
-    assert repaired == [asked("a"), answer("a", "latest")]
-
-
-def test_pairing_knows_ids_that_come_again() -> None:
-    history = [asked("call_0"), answer("call_0", "1"), asked("call_0"), answer("call_0", "2")]
-
-    assert paired(history) == history
-
-
-def test_pairing_drops_blank_messages() -> None:
-    blank = {"id": "x", "role": "assistant", "content": []}
-
-    assert paired([said("go"), blank]) == [said("go")]
-
-
 def test_session_replays_its_compaction(bench: Make) -> None:
     agent = bench(
         say("hello"),
@@ -229,73 +182,13 @@ def test_session_replays_its_compaction(bench: Make) -> None:
     window(agent.model, 10_000)
     agent.prompt("first")
     agent.prompt("second")
-    live = agent.history
+    live, before = agent.history, agent.log_bytes()
 
     assert conversation(agent.log()).messages == live
     agent.reload()
     assert agent.history == live
+    assert agent.log_bytes() == before
     assert "hello" not in str(live)
-
-
-def test_session_load_tells_what_happened(bench: Make) -> None:
-    agent = bench(
-        round_(think("hm"), say("I look"), call("c", "look", {"at": 1})),
-        say("It is fine."),
-        tools=[FakeTool("look", "seen", kind="read", locations=lambda given: [str(given["at"])])],
-    )
-    agent.prompt("please look")
-    live = [u for u in agent.client.updates if u["sessionUpdate"].startswith("tool_call")]
-
-    agent.reload()
-
-    kinds = agent.client.kinds()
-    assert kinds == [
-        "user_message_chunk",
-        "agent_thought_chunk",
-        "agent_message_chunk",
-        "1.1.1 pending",
-        "1.1.1 completed",
-        "agent_message_chunk",
-    ]
-    told = [u for u in agent.client.updates if u["sessionUpdate"].startswith("tool_call")]
-    assert told == [live[0], live[2]]
-    assert agent.client.text("user_message_chunk") == ["please look"]
-
-
-def test_session_load_tells_the_user_words_once_after_a_compaction(bench: Make) -> None:
-    agent = bench(
-        say("hello"),
-        round_(call("c", "look"), usage={"inputTokens": 9000, "outputTokens": 0}),
-        say("the summary"),
-        say("done"),
-        tools=[FakeTool("look")],
-    )
-    window(agent.model, 10_000)
-    agent.prompt("first")
-    agent.prompt("second")
-
-    agent.reload()
-
-    assert agent.client.text("user_message_chunk") == ["first", "second"]
-
-
-def test_session_load_tells_images_and_unknown_tools(bench: Make) -> None:
-    image = {"type": "image", "mimeType": "image/png", "data": "AAAA"}
-    tool = FakeTool("look", ToolResult(text="a picture", images=[image]))
-    agent = bench(call("c", "look", "{"), call("d", "look"), say("ok"), tools=[tool])
-    content: list[Json] = [
-        {"type": "text", "text": "see"},
-        {"type": "image", "attachment": {"mimeType": "image/png", "data": "BBBB"}},
-    ]
-    agent.run(agent.session.prompt(content))
-
-    agent.host.composition.tools._tools.clear()  # noqa: SLF001  the tool is gone when it is loaded
-    agent.reload()
-
-    assert agent.client.updates[1]["content"] == {**image, "data": "BBBB"}
-    first = agent.client.updates[2]
-    assert (first["title"], first["kind"], first["rawInput"]) == ("look", "other", "{")
-    assert agent.client.updates[5]["content"][1]["content"] == image
 
 
 def test_session_resumes_in_its_mode_and_with_its_model(bench: Make) -> None:
@@ -308,14 +201,6 @@ def test_session_resumes_in_its_mode_and_with_its_model(bench: Make) -> None:
 
     assert agent.session.mode == "read-only"
     assert (agent.session.provider, agent.session.model) == ("scripted", "scripted")
-
-
-def test_fold_replaces_a_range_that_is_not_there_by_appending() -> None:
-    made = Conversation(now=lambda: 0, new_id=lambda: "id")
-
-    made.record("user/message", said("a"), surfaceOp={"op": "replace", "start": 7, "end": 9})
-
-    assert made.messages == [said("a")]
 
 
 def test_cursor_that_nobody_gave_out_is_refused(bench: Make) -> None:
