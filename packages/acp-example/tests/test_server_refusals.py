@@ -119,12 +119,27 @@ def test_unknown_method_is_method_not_found(connect: Connect, method: str) -> No
     connect().run(work)
 
 
-def test_wrong_params_are_answered_with_what_is_wrong(connect: Connect) -> None:
-    async def work(wire: Wire) -> None:
-        failure = await wire.error("session/new", cwd=7)
+WRONG: list[tuple[str, Json, str, str]] = [
+    ("session/new", {"cwd": 7, "mcpServers": []}, "cwd", "Input should be a valid string"),
+    ("session/new", {"mcpServers": []}, "cwd", "Field required"),
+    ("session/set_mode", {"modeId": 7}, "modeId", "Input should be a valid string"),
+    ("session/set_mode", {}, "modeId", "Field required"),
+    ("session/set_config_option", {"value": "x"}, "configId", "Field required"),
+    ("session/prompt", {"prompt": "hi"}, "prompt", "Input should be a valid list"),
+]
 
-        assert failure["code"] == -32602
-        assert failure["data"]["errors"]
+
+@pytest.mark.parametrize(("method", "params", "field", "why"), WRONG)
+def test_wrong_params_are_answered_with_the_field_that_is_wrong(
+    connect: Connect, method: str, params: Json, field: str, why: str
+) -> None:
+    async def work(wire: Wire) -> None:
+        known = {} if method == "session/new" else {"sessionId": await wire.new()}
+        failure = await wire.error(method, **known, **params)
+
+        assert (failure["code"], failure["message"]) == (-32602, "Invalid params")
+        found = [(one["loc"][-1], one["msg"]) for one in failure["data"]["errors"]]
+        assert (field, why) in found
 
     connect().run(work)
 
