@@ -196,8 +196,9 @@ def test_a_file_gives_no_key_where_the_environment_decides(
 
     outcome = exchange(streamed(HELLO), environment=environment, env_file=str(file))
 
-    assert outcome.error is not None
-    assert outcome.error.code == "AUTH"
+    assert str(outcome.error) == (
+        "AUTH: there is no key for DeepSeek: set DEEPSEEK_API_KEY, or configure key_env"
+    )
 
 
 def test_an_endpoint_without_a_key_gets_none(exchange: Exchange) -> None:
@@ -372,8 +373,9 @@ def test_silence_within_the_answer_is_a_time_out(exchange: Exchange) -> None:
     outcome = exchange(answer, idle_timeout_s=0.05)
 
     assert outcome.text == "so far"
-    assert outcome.error is not None
-    assert outcome.error.code == "TIMEOUT"
+    assert str(outcome.error) == (
+        f"TIMEOUT: {outcome.base_url}/chat/completions sent nothing for 0.05 s"
+    )
 
 
 def test_a_reset_connection_is_a_transport_failure(exchange: Exchange) -> None:
@@ -462,6 +464,15 @@ def test_an_answer_that_is_no_stream_is_malformed(exchange: Exchange) -> None:
 
     assert str(outcome.error) == (
         "MALFORMED_RESPONSE: the answer is no event stream but 'application/json'"
+    )
+
+
+def test_an_answer_of_no_type_is_malformed(exchange: Exchange) -> None:
+    async def answer(writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok")
+
+    assert str(exchange(answer).error) == (
+        "MALFORMED_RESPONSE: the answer is no event stream but 'no content type'"
     )
 
 

@@ -5,6 +5,7 @@ import pytest
 from workspace import Workspace
 
 from acp_example.tools.glob import Glob
+from acp_example.tools.listing import listing
 from acp_example.tools.walk import Walk
 
 
@@ -174,6 +175,17 @@ def test_a_cancelled_walk_stops(tmp_path: Path) -> None:
         walk.cancelled = True
 
     assert (seen, walk.stopped) == (["a"], True)
+
+
+def test_listing_of_which_one_line_fits_says_so_in_the_singular(ws: Workspace) -> None:
+    lines = ["x" * 9000, "y" * 9000]
+
+    result = listing(lines, ws.context(), name="glob", nothing="nothing", notices=["too many"])
+
+    path = ws.spill / "1-2.1.1/3.1.2-glob.txt"
+    assert result.visible == (
+        f"{lines[0]}\n\n[too many; only the first line fits; read {str(path)!r} for all of them]"
+    )
 
 
 def test_glob_limited_to_one_file_says_so_in_the_singular(ws: Workspace) -> None:

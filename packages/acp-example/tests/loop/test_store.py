@@ -179,15 +179,22 @@ def test_log_with_a_missing_event_is_refused(kept: Kept) -> None:
     with pytest.raises(SessionError) as caught:
         agent.reload()
 
-    assert "event 3 stands where event 2 is due" in str(caught.value)
-    assert "hint: restore the log from a copy" in str(caught.value)
+    (found,) = agent.host.store.all()
+    assert str(caught.value) == (
+        f"the session's log can't be read: {found.path}:4: event 3 stands where event 2 is due\n"
+        "  hint: restore the log from a copy; a log is only ever appended to"
+    )
 
 
 def test_log_with_a_broken_line_is_refused_and_still_listed(kept: Kept) -> None:
     agent = broken(kept, lambda lines: [*lines[:2], b"{broken\n", *lines[2:]])
 
-    with pytest.raises(SessionError, match="the session's log can't be read"):
+    with pytest.raises(SessionError) as caught:
         agent.reload()
+    (found,) = agent.host.store.all()
+    assert str(caught.value).startswith(
+        f"the session's log can't be read: {found.path}:3:2: this is not JSON: "
+    )
 
     (entry,) = agent.sessions.listed(cwd=None, cursor=None)["sessions"]
     assert "title" not in entry
@@ -232,7 +239,9 @@ def test_children_are_neither_listed_nor_loaded(kept: Kept) -> None:
     agent.host.store.create(header).close()
 
     assert agent.sessions.listed(cwd=None, cursor=None)["sessions"] == []
-    with pytest.raises(SessionError, match="there is no session 'child'"):
+    with pytest.raises(
+        SessionError, match="^there is no session 'child'; session/list names them$"
+    ):
         agent.sessions.load("child", Path("/"), lambda _id: agent.client)
 
 
