@@ -146,7 +146,7 @@ def test_two_tools_of_one_name_are_refused() -> None:
     first, second = FakeTool("same"), FakeTool("same")
     registry = ToolRegistry([first])
 
-    with pytest.raises(ValueError, match="^two tools are named 'same'$"):
+    with pytest.raises(ValueError, match=r"^two tools are named 'same'$"):
         registry.register(second)
 
     undo = registry.register(FakeTool("other"))

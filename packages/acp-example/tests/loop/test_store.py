@@ -240,7 +240,7 @@ def test_children_are_neither_listed_nor_loaded(kept: Kept) -> None:
 
     assert agent.sessions.listed(cwd=None, cursor=None)["sessions"] == []
     with pytest.raises(
-        SessionError, match="^there is no session 'child'; session/list names them$"
+        SessionError, match=r"^there is no session 'child'; session/list names them$"
     ):
         agent.sessions.load("child", Path("/"), lambda _id: agent.client)
 
