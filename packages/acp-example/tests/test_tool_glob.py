@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from workspace import Workspace
 
+from acp_example.tools import walk
 from acp_example.tools.glob import Glob
 from acp_example.tools.listing import listing
 from acp_example.tools.walk import Walk
@@ -141,14 +142,14 @@ def test_a_directory_that_cannot_be_read_is_passed_over(
 ) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b").touch()
-    scandir = os.scandir
+    scan = walk._listed  # noqa: SLF001  what asks the system
 
     def locked(path: Path) -> object:
-        if Path(path).name == "a":
+        if path.name == "a":
             raise PermissionError(13, "Permission denied")
-        return scandir(path)
+        return scan(path)
 
-    monkeypatch.setattr(os, "scandir", locked)
+    monkeypatch.setattr(walk, "_listed", locked)
 
     assert list(Walk(tmp_path).files()) == ["b"]
 
@@ -167,14 +168,14 @@ def test_a_tree_deeper_than_calls_nest_is_walked(
 def test_a_cancelled_walk_stops(tmp_path: Path) -> None:
     (tmp_path / "a").touch()
     (tmp_path / "b").touch()
-    walk = Walk(tmp_path)
+    walking = Walk(tmp_path)
 
     seen = []
-    for path in walk.files():
+    for path in walking.files():
         seen.append(path)
-        walk.cancelled = True
+        walking.cancelled = True
 
-    assert (seen, walk.stopped) == (["a"], True)
+    assert (seen, walking.stopped) == (["a"], True)
 
 
 def test_listing_of_which_one_line_fits_says_so_in_the_singular(ws: Workspace) -> None:

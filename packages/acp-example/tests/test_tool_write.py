@@ -1,5 +1,4 @@
 import os
-from pathlib import Path
 
 import pytest
 from workspace import Workspace
@@ -71,10 +70,10 @@ def test_a_write_that_fails_leaves_the_old_file(
 ) -> None:
     ws.file("a", "old")
 
-    def full(_self: Path, _target: Path) -> Path:
+    def full(*_names: str, **_folders: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "replace", full)
+    monkeypatch.setattr(os, "replace", full)
 
     assert ws.error(Write(), path="a", content="new") == (
         "Error [EXECUTION_ERROR]: 'a': No space left on device"

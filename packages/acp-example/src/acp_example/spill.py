@@ -21,5 +21,8 @@ class SpillRoot:
         folder = Path(os.path.realpath(self.root)) / call.lineage.replace("/", "-")
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = folder / f"{call.position}-{name}"
-        path.write_bytes(text.encode("utf-8", "replace"))
+        # In a folder that a session may write, a link could stand there.
+        path.unlink(missing_ok=True)
+        with path.open("xb") as file:
+            file.write(text.encode("utf-8", "replace"))
         return path

@@ -5,26 +5,35 @@ import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from acp_example.exceptions import ToolError
+from acp_example.nofollow import folder_of, open_real, status, status_of
 from acp_example.tools import ToolContext
 
 TEXT_LIMIT: Final = 16 * 1024 * 1024
 
 
-def check_file(path: Path, shown: str) -> os.stat_result:
-    """Return what the system says of a regular file.
+@contextmanager
+def opened(path: Path, shown: str) -> Iterator[BinaryIO]:
+    """Open a regular file to be read; what fails while it is read is reported as well.
 
     Raises:
         ToolError: There is none (PATH_NOT_FOUND), or it is a directory, a pipe or a device
             (NOT_A_FILE).
     """
     with reported(shown):
-        status = path.stat()
-    if not stat.S_ISREG(status.st_mode):
-        raise ToolError("NOT_A_FILE", f"{shown!r} is {_kind(status.st_mode)}")
-    return status
+        _check_kind(status_of(str(path)), shown)
+        # Should a pipe have come in its place, nobody waits for its other end.
+        descriptor = open_real(str(path), os.O_RDONLY | os.O_NONBLOCK)
+        with open(descriptor, "rb") as file:  # noqa: PTH123  a descriptor, not a path
+            _check_kind(os.fstat(descriptor), shown)
+            yield file
+
+
+def size_of(file: BinaryIO) -> int:
+    """Return how many bytes an open file has."""
+    return os.fstat(file.fileno()).st_size
 
 
 def directory(given: Mapping[str, Any], context: ToolContext) -> Path:
@@ -36,8 +45,8 @@ def directory(given: Mapping[str, Any], context: ToolContext) -> Path:
     root = context.policy.resolve(given.get("path", "."), access="read")
     shown = context.policy.display(root)
     with reported(shown):
-        root.stat()
-    if not root.is_dir():
+        mode = status_of(str(root)).st_mode
+    if not stat.S_ISDIR(mode):
         raise ToolError("NOT_A_DIRECTORY", f"{shown!r} is a file")
     return root
 
@@ -46,15 +55,15 @@ def read_text(path: Path, shown: str) -> str:
     """Return a file's text, byte for byte: line ends stay what they are.
 
     Raises:
-        ToolError: As `check_file`, or it is too large or no UTF-8 (NOT_TEXT).
+        ToolError: As `opened`, or it is too large or no UTF-8 (NOT_TEXT).
     """
-    size = check_file(path, shown).st_size
-    if size > TEXT_LIMIT:
-        raise ToolError(
-            "NOT_TEXT", f"{shown!r} has {size} bytes, more than the {TEXT_LIMIT} allowed"
-        )
-    with reported(shown):
-        data = path.read_bytes()
+    with opened(path, shown) as file:
+        size = size_of(file)
+        if size > TEXT_LIMIT:
+            raise ToolError(
+                "NOT_TEXT", f"{shown!r} has {size} bytes, more than the {TEXT_LIMIT} allowed"
+            )
+        data = file.read()
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -75,10 +84,8 @@ def replace_file(path: Path, text: str, shown: str) -> None:
         raise ToolError(
             "VALIDATION_ERROR", "the text holds half a surrogate pair, which no file can"
         ) from None
-    with reported(shown):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
-        _swap_in(path, data, mode=mode)
+    with reported(shown), folder_of(str(path), make=True) as (folder, name):
+        _swap_in(name, data, folder)
 
 
 @contextmanager
@@ -96,19 +103,29 @@ def reported(shown: str) -> Iterator[None]:
         raise ToolError("EXECUTION_ERROR", f"{shown!r}: {error.strerror}") from None
 
 
-def _swap_in(path: Path, data: bytes, *, mode: int | None) -> None:
-    fresh = path.parent / f".acp-example-{os.getpid()}.new"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
+def _swap_in(name: str, data: bytes, folder: int) -> None:
+    mode = None
+    with suppress(FileNotFoundError):
+        mode = stat.S_IMODE(status(name, folder).st_mode)
+    fresh = f".acp-example-{os.getpid()}.new"
+    with suppress(FileNotFoundError):
+        os.unlink(fresh, dir_fd=folder)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        with os.fdopen(os.open(fresh, flags, 0o666), "wb") as file:
+        with os.fdopen(os.open(fresh, flags, 0o666, dir_fd=folder), "wb") as file:
             file.write(data)
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
-        fresh.replace(path)
+        os.replace(fresh, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):
-            fresh.unlink()
+            os.unlink(fresh, dir_fd=folder)
         raise
+
+
+def _check_kind(found: os.stat_result, shown: str) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise ToolError("NOT_A_FILE", f"{shown!r} is {_kind(found.st_mode)}")
 
 
 def _kind(mode: int) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import stat
 import sys
 import warnings
 from collections.abc import Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from acp_example.exceptions import ToolError
+from acp_example.nofollow import status_of
 from acp_example.tools import ToolContext, ToolResult, ToolSpec, grep_worker
 from acp_example.tools.files import reported
 from acp_example.tools.listing import listing
@@ -64,10 +66,14 @@ class Grep:
         only = compile_pattern(arguments.get("glob", "**"))
         root = context.policy.resolve(arguments.get("path", "."), access="read")
         with reported(context.policy.display(root)):
-            root.stat()
+            found = status_of(str(root))
         walk = Walk(root)
         try:
-            files = await asyncio.to_thread(_files, walk, root, only)
+            files = (
+                [root]
+                if stat.S_ISREG(found.st_mode)
+                else await asyncio.to_thread(_below, walk, only)
+            )
         finally:
             walk.cancelled = True
         limit = min(arguments.get("limit", _LIMIT), _MOST)
@@ -100,10 +106,8 @@ def _checked(pattern: str) -> str:
     return pattern
 
 
-def _files(walk: Walk, root: Path, only: Pattern) -> list[Path]:
-    if root.is_file():
-        return [root]
-    return [root / path for path in walk.files() if only.matches(path)]
+def _below(walk: Walk, only: Pattern) -> list[Path]:
+    return [walk.root / path for path in walk.files() if only.matches(path)]
 
 
 async def _ask(query: Mapping[str, Any]) -> dict[str, Any]:

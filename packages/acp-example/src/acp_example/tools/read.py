@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, Final
 
 from acp_example.exceptions import ToolError
 from acp_example.tools import ToolContext, ToolResult, ToolSpec
-from acp_example.tools.files import check_file, reported
+from acp_example.tools.files import opened, size_of
 from acp_example.tools.schema import integer, name, object_of, text_of
 
 _LINES: Final = 2000
@@ -63,14 +63,14 @@ class Read:
         """Show the file."""
         path = context.policy.resolve(arguments["path"], access="read")
         shown = context.policy.display(path)
-        size = check_file(path, shown).st_size
-        with reported(shown), path.open("rb") as file:
+        with opened(path, shown) as file:
             start = file.read(8192)
-        media = image_type(start)
-        if media is not None:
-            return _picture(shown, path=path, size=size, media=media, context=context)
-        if b"\0" in start:
-            raise ToolError("NOT_TEXT", f"{shown!r} is a binary file of {size} bytes")
+            media = image_type(start)
+            if media is not None:
+                return _picture(shown, start, file=file, media=media, context=context)
+            if b"\0" in start:
+                size = size_of(file)
+                raise ToolError("NOT_TEXT", f"{shown!r} is a binary file of {size} bytes")
         stop = threading.Event()
         try:
             # On a thread, since a line far down a huge file takes its time.
@@ -88,16 +88,19 @@ def image_type(start: bytes) -> str | None:
     return next((media for magic, media in _IMAGES if start.startswith(magic)), None)
 
 
-def _picture(shown: str, *, path: Path, size: int, media: str, context: ToolContext) -> ToolResult:
+def _picture(
+    shown: str, start: bytes, *, file: BinaryIO, media: str, context: ToolContext
+) -> ToolResult:
     if not context.images:
         raise ToolError(
             "IMAGE_UNSUPPORTED", f"{shown!r} is an image, and this model reads text only"
         )
+    size = size_of(file)
     if size > _IMAGE_LIMIT:
         raise ToolError(
             "IMAGE_UNSUPPORTED", f"{shown!r} has {size} bytes, more than the {_IMAGE_LIMIT} allowed"
         )
-    data = base64.b64encode(path.read_bytes()).decode("ascii")
+    data = base64.b64encode(start + file.read()).decode("ascii")
     return ToolResult(
         text=f"{shown}: {media}, {size} bytes",
         images=[{"type": "image", "mimeType": media, "data": data}],
@@ -112,7 +115,7 @@ def _window(path: Path, shown: str, given: Mapping[str, Any], stop: threading.Ev
     spent = 0
     more = False
     number = 0
-    with reported(shown), path.open("rb") as file:
+    with opened(path, shown) as file:
         for number, line in enumerate(_lines(file), start=1):
             if stop.is_set():
                 break

@@ -3,10 +3,12 @@
 import os
 import stat
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+
+from acp_example.nofollow import open_real
 
 SKIPPED: Final = frozenset(
     {
@@ -59,10 +61,20 @@ class Walk:
         What can't be read is as if it were not there.
         """
         found: list[tuple[str, bool]] = []
-        with suppress(OSError), os.scandir(self.root / folder) as entries:
+        with suppress(OSError), _listed(self.root / folder) as entries:
             for entry in entries:
                 mode = entry.stat(follow_symlinks=False).st_mode
                 is_folder = stat.S_ISDIR(mode) and entry.name not in SKIPPED
                 if is_folder or stat.S_ISREG(mode):
                     found.append((f"{folder}{entry.name}", is_folder))
         return sorted(found, reverse=True)
+
+
+@contextmanager
+def _listed(folder: Path) -> Iterator[Iterator[os.DirEntry[str]]]:
+    descriptor = open_real(str(folder), os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        with os.scandir(descriptor) as entries:
+            yield entries
+    finally:
+        os.close(descriptor)

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from acp_example.exceptions import ToolError
 from acp_example.tools import Diff, ToolContext, ToolResult, ToolSpec
-from acp_example.tools.files import TEXT_LIMIT, check_file, replace_file
+from acp_example.tools.files import TEXT_LIMIT, opened, replace_file, size_of
 from acp_example.tools.schema import name, object_of, string, text_of
 
 
@@ -48,20 +49,24 @@ class Write:
         content: str = arguments["content"]
         path = context.policy.resolve(arguments["path"], access="write")
         shown = context.policy.display(path)
-        there = path.exists()
-        old = _shown_before(path, shown) if there else None
+        old = _shown_before(path, shown)
         replace_file(path, content, shown)
         context.read_files.add(path)
         size = len(content.encode())
         return ToolResult(
-            text=f"{'Replaced' if there else 'Created'} {shown} ({size} bytes)",
+            text=f"{'Created' if old is None else 'Replaced'} {shown} ({size} bytes)",
             diffs=[Diff(path=str(path), old=old, new=content)],
             details={"path": shown, "bytes": size},
         )
 
 
-def _shown_before(path: Path, shown: str) -> str:
-    """Return what a diff shows of the file that is about to be replaced."""
-    if check_file(path, shown).st_size > TEXT_LIMIT:
-        return ""
-    return path.read_bytes().decode("utf-8", "replace")
+def _shown_before(path: Path, shown: str) -> str | None:
+    """Return what a diff shows of the file that is about to be replaced; None if there is none."""
+    try:
+        with opened(path, shown) as file:
+            too_large = size_of(file) > TEXT_LIMIT
+            return "" if too_large else file.read().decode("utf-8", "replace")
+    except ToolError as error:
+        if error.code == "PATH_NOT_FOUND":
+            return None
+        raise
