@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from acp.schema import (
+    CancelRequestNotification,
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
@@ -35,6 +36,7 @@ RESULTS: dict[str, Any] = {
 REQUESTS: dict[str, Any] = {
     "session/update": SessionNotification,
     "session/request_permission": RequestPermissionRequest,
+    "$/cancel_request": CancelRequestNotification,
 }
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -18,9 +18,10 @@ from acp_example.live import Session
 from acp_example.options import OptionError, config_options, mode_state, set_mode, set_option
 from acp_example.permissions import OPTIONS, Answer
 from acp_example.sessions import SessionError, Sessions
-from acp_example.stdio import StdioTransport
+from acp_example.stdio import REQUESTED, StdioTransport
 
 _LOG: Final = logging.getLogger(__name__)
+Send = Callable[[dict[str, Any]], Awaitable[None]]
 _ANSWERS: Final = {option["optionId"]: cast("Answer", option["kind"]) for option in OPTIONS}
 
 
@@ -31,16 +32,16 @@ class Watcher:
     enters the transport's queue before its task first waits.
     """
 
-    def __init__(self, connection: AgentSideConnection, session_id: str) -> None:
+    def __init__(self, connection: AgentSideConnection, session_id: str, send: Send) -> None:
         self._connection = connection
         self._session_id = session_id
+        self._transmit = send
         self._pending: set[asyncio.Task[None]] = set()
+        self._open: list[list[object]] = []
 
     def update(self, update: Mapping[str, Any]) -> None:
         """Send an update."""
-        task = asyncio.get_running_loop().create_task(self._send(update))
-        self._pending.add(task)
-        task.add_done_callback(self._sent)
+        self._begin(self._send(update))
 
     async def flush(self) -> None:
         """Wait until all updates so far are written."""
@@ -48,7 +49,28 @@ class Watcher:
             await asyncio.wait(set(self._pending))
 
     async def ask(self, request: Mapping[str, Any]) -> Answer:
-        """Send a permission request and return what the user chose."""
+        """Send a permission request and return what the user chose.
+
+        Cancelled, it withdraws the request: a client would show it for ever.
+        """
+        ids: list[object] = []
+        REQUESTED.set(ids)
+        self._open.append(ids)
+        try:
+            return await self._answer(request)
+        except asyncio.CancelledError:
+            for request_id in ids:
+                self._begin(self._withdraw(request_id, request["toolCall"]["toolCallId"]))
+            raise
+        finally:
+            self._open.remove(ids)
+
+    def taken_back(self) -> None:
+        """Take note that the client, which cancels, answers what is asked by itself."""
+        for ids in self._open:
+            ids.clear()
+
+    async def _answer(self, request: Mapping[str, Any]) -> Answer:
         parsed = RequestPermissionRequest.model_validate({"sessionId": self._session_id, **request})
         try:
             response = await self._connection.request_permission(
@@ -60,6 +82,15 @@ class Watcher:
         if outcome.outcome == "cancelled":
             return "cancelled"
         return _ANSWERS.get(outcome.option_id, "unavailable")
+
+    async def _withdraw(self, request_id: object, call: str) -> None:
+        params = {"requestId": request_id, "_meta": {"toolCallId": call}}
+        await self._transmit({"jsonrpc": "2.0", "method": "$/cancel_request", "params": params})
+
+    def _begin(self, sending: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(sending)
+        self._pending.add(task)
+        task.add_done_callback(self._sent)
 
     def _sent(self, task: asyncio.Task[None]) -> None:
         """Let go of a frame. What could not be sent to a client that is gone is no news."""
@@ -78,8 +109,9 @@ class Watcher:
 class AcpServer:
     """The methods of the protocol. What is not here is answered with -32601 by the SDK."""
 
-    def __init__(self, sessions: Sessions) -> None:
+    def __init__(self, sessions: Sessions, send: Send) -> None:
         self._sessions = sessions
+        self._send = send
         self._connection: AgentSideConnection | None = None
 
     def on_connect(self, connection: AgentSideConnection) -> None:
@@ -148,6 +180,7 @@ class AcpServer:
     async def cancel(self, session_id: str, **_: object) -> None:
         """Cancel the turn of a session, if there is one."""
         if (session := self._sessions.open.get(session_id)) is not None:
+            cast("Watcher", session.client).taken_back()
             session.cancel()
 
     async def set_session_mode(self, mode_id: str, session_id: str, **_: object) -> dict[str, Any]:
@@ -173,14 +206,14 @@ class AcpServer:
 
     def _watcher(self, session_id: str) -> Watcher:
         assert self._connection is not None  # noqa: S101  the SDK connects before it serves
-        return Watcher(self._connection, session_id)
+        return Watcher(self._connection, session_id, self._send)
 
 
 async def serve(sessions: Sessions, *, source: int, target: int) -> None:
     """Serve one client until its input ends; what still runs then is cancelled, in order."""
     transport = StdioTransport(source, target, ended=sessions.dispose, heeds=_heeds)
     # A plain class on purpose: on a subclass of the SDK's, what is missing answers with success.
-    agent = cast("acp.Agent", AcpServer(sessions))
+    agent = cast("acp.Agent", AcpServer(sessions, transport.send))
     connection = AgentSideConnection(agent, transport, listening=False)
     try:
         await connection.listen()

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import ContextVar
 from typing import Any, Final
 
 import orjson
@@ -17,6 +18,8 @@ _ATOMIC: Final = 4096  # What a pipe that polls as writable takes without blocki
 _CHUNK: Final = 65_536
 PATIENCE_S: Final = 5.0
 """How long a client that has closed its end may take to read what is left for it."""
+REQUESTED: Final[ContextVar[list[object]]] = ContextVar("requested")
+"""Where the ids of requests are noted that a task sends, since the SDK does not tell them."""
 
 
 def claim_stdout() -> int:
@@ -88,6 +91,8 @@ class StdioTransport:
     async def send(self, message: dict[str, Any]) -> None:
         """Write a message. Messages keep the order in which this was called."""
         data = _encoded(message)
+        if "method" in message and "id" in message and (ids := REQUESTED.get(None)) is not None:
+            ids.append(message["id"])
         async with self._lock:
             await self._write(data)
         if "method" not in message:
