@@ -26,14 +26,34 @@ SURVIVORS = TESTS / "mutation_survivors.txt"
 SECONDS = 120
 """How long one mutant may run; one that hangs has been noticed."""
 
+NORMALIZE, COMPARE = TESTS / "test_normalize.py", TESTS / "test_compare.py"
+
 TARGETS: dict[str, list[Path]] = {
-    "snapshot_harness.normalize": [TESTS / "test_normalize.py"],
-    "snapshot_harness.order": [TESTS / "test_order.py"],
-    "snapshot_harness.compare": [TESTS / "test_compare.py"],
-    "snapshot_harness.verdict": [TESTS / "test_verdict.py"],
+    # the normalizer
+    "snapshot_harness.normalize": [NORMALIZE],
+    "snapshot_harness.identities": [NORMALIZE, COMPARE],
+    "snapshot_harness.references": [TESTS / "test_references.py", COMPARE],
+    "snapshot_harness.model_rows": [NORMALIZE],
+    "snapshot_harness.wire": [NORMALIZE],
+    "snapshot_harness.rules": [TESTS / "test_rules.py", NORMALIZE],
+    "snapshot_harness.paths": [TESTS / "test_paths.py", NORMALIZE],
     "llm_replay.tokens": [LEAF_TESTS / "reading" / "test_tokens.py"],
+    # the canonical order
+    "snapshot_harness.order": [TESTS / "test_order.py"],
+    "snapshot_harness.places": [TESTS / "test_places.py", COMPARE],
+    # the comparison
+    "snapshot_harness.compare": [COMPARE],
+    "snapshot_harness.records": [COMPARE],
+    "snapshot_harness.causes": [COMPARE],
+    "snapshot_harness.align": [TESTS / "test_align.py", COMPARE],
+    "snapshot_harness.pairing": [TESTS / "test_pairing.py", COMPARE],
+    "snapshot_harness.values": [TESTS / "test_values.py", COMPARE],
+    # the verdict
+    "snapshot_harness.verdict": [TESTS / "test_verdict.py"],
     "llm_replay.verdict": [LEAF_TESTS / "serving" / "test_verdict.py"],
+    "llm_replay.claims": [LEAF_TESTS / "serving" / "test_claims.py"],
 }
+"""The modules that judge a run, each with the tests in one process that hold it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +72,16 @@ class Mutant:
 
 
 def bodies(tree: ast.AST) -> Iterator[list[ast.stmt]]:
-    """Yield every list of statements below `tree`, outermost first."""
+    """Yield every list of statements below `tree`, outermost first; none of a protocol."""
+    abstract = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef) and "Protocol" in map(ast.unparse, node.bases)
+        for inner in ast.walk(node)
+    }
     for node in ast.walk(tree):
+        if node in abstract:
+            continue
         for field in ("body", "orelse", "finalbody"):
             body = getattr(node, field, None)
             if isinstance(body, list) and body and isinstance(body[0], ast.stmt):
@@ -62,11 +90,15 @@ def bodies(tree: ast.AST) -> Iterator[list[ast.stmt]]:
 
 def deletable(tree: ast.AST) -> Iterator[tuple[list[ast.stmt], int]]:
     """Yield the place of every statement whose absence a test could see."""
+    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    ends = [function.body[-1] for function in functions]
     for body in bodies(tree):
         for place, statement in enumerate(body):
             match statement:
                 case ast.Expr(value=ast.Constant()) | ast.Pass():
                     continue  # a docstring or an empty body does nothing
+                case ast.Return(value=ast.Constant(value=None)) if statement in ends:
+                    continue  # the end of a function returns None, said or not
                 case _:
                     yield body, place
 

@@ -413,6 +413,24 @@ def test_an_event_of_another_type_in_the_same_place_is_missing_and_unexpected() 
     ]
 
 
+def test_what_is_unexpected_is_told_before_what_differs_after_it() -> None:
+    committed = [event("x", {"v": 1}), event("y", {"v": 1})]
+    actual = [event("x", {"v": 1}), event("new"), event("y", {"v": 2})]
+
+    causes = compare(of(committed), of(actual))
+
+    assert [cause.message for cause in causes] == ["unexpected new after this line", "y differs"]
+
+
+def test_the_id_of_an_event_has_nothing_to_do_with_those_of_frames() -> None:
+    events = [log([event("x", id=2)])]
+    frames = [answered(1, a=1), answered(2, b=1)]
+
+    cause = only(compare(run(events, frames), run(events, [answered(3, new=1), *frames])))
+
+    assert cause.message == "unexpected answer at the beginning"
+
+
 def test_only_the_first_difference_of_a_record_is_a_cause() -> None:
     left, right = event("x", {"a": 1, "b": 1}), event("x", {"a": 2, "b": 2})
 

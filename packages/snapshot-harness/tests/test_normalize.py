@@ -165,9 +165,9 @@ def test_the_words_of_the_formats_are_no_ids(key: str) -> None:
 
 
 def test_of_two_ids_the_longer_is_recognized_first() -> None:
-    value = {"sessionId": "ses-abcde1", "messageId": "ses-abcde1-more", "t": "ses-abcde1-more"}
+    value = {"sessionId": "ses-abcde1", "messageId": "ses-abcde1-more", "t": "of ses-abcde1-more"}
 
-    assert data(value)["t"] == "{{message:1}}"
+    assert data(value)["t"] == "of {{message:1}}"
 
 
 def test_an_id_of_two_kinds_is_of_the_first_of_them() -> None:
@@ -230,6 +230,7 @@ def test_roots_become_tokens_whatever_stands_around_them() -> None:
 
 def test_a_root_below_private_has_one_spelling() -> None:
     assert data({"t": f"/private{RUN}/cwd"}) == {"t": "{{cwd}}"}
+    assert data({"t": "/private{{cwd}}/a"}) == {"t": "{{cwd}}/a"}
 
 
 def test_the_header_has_tokens_and_says_so() -> None:
@@ -558,11 +559,11 @@ def test_a_restarted_agent_has_new_ids() -> None:
 
 
 def test_under_merged_identity_all_json_rpc_ids_are_counted_together() -> None:
-    frames = [answered(0), {"id": 0, "method": "fs/read", "params": {}}, answered(1)]
+    frames = [answered(0), {"id": 7, "method": "fs/read", "params": {}}, answered(1), answered(7)]
 
     done = run([], frames, rules=MERGED).transcript
 
-    assert [one["id"] for one in done] == [1, 1, 2]
+    assert [one["id"] for one in done] == [1, 2, 3, 2]
 
 
 def test_a_json_rpc_id_that_is_a_uuid_does_not_move_other_numbers() -> None:

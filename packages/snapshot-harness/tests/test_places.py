@@ -61,6 +61,12 @@ def test_frames_are_where_their_call_says_or_after_the_prompts_answered() -> Non
     ]
 
 
+def test_what_names_no_call_is_in_the_turn_of_the_last_that_did() -> None:
+    frames = [tool("3.2.1", "pending"), said("done")]
+
+    assert [(place.turn, place.step) for place in frame_places(frames)] == [(3, 2), (3, None)]
+
+
 def test_an_answer_before_any_update_belongs_to_no_session() -> None:
     assert frame_places([answered(1, stopReason="end_turn")]) == [Place()]
 

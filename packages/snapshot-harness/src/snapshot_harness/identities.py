@@ -1,7 +1,7 @@
 """Ids that differ from run to run: finding them, and naming them by first sight. No I/O."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from snapshot_harness.json_value import Json
 from snapshot_harness.rules import Identity
@@ -40,22 +40,12 @@ class Identities:
         if isinstance(value, list):
             for child in value:
                 self.collect(child, event=event)
-            return
-        if not isinstance(value, dict):
-            return
-        for key, child in value.items():
-            if not isinstance(child, str):
-                self.collect(child, event=event)
-            elif key in _SESSION_KEYS:
-                self._add("session", child)
-            elif key == "messageId" or (key == "id" and isinstance(value.get("role"), str)):
-                self._add("message", child)
-            elif key in _OTHER_KEYS:
-                self._add("id", child)
-            elif (key == "id" and event.startswith("approval/")) or (
-                key in _CALL_KEYS and not self._merged
-            ):
-                self._add_call(child)
+        elif isinstance(value, dict):
+            for key, child in value.items():
+                if isinstance(child, str):
+                    self._collect_text(key, child, value, event=event)
+                else:
+                    self.collect(child, event=event)
 
     def pattern(self) -> re.Pattern[str]:
         """Return the pattern that finds an id, or the token of one, inside a text."""
@@ -76,6 +66,19 @@ class Identities:
     def is_chosen(self, value: str) -> bool:
         """Tell whether the model chose this id."""
         return value in self._chosen
+
+    def _collect_text(self, key: str, text: str, beside: Mapping[str, Json], *, event: str) -> None:
+        """Take in a text if its key, and what stands beside it, say that it is an id."""
+        if key in _SESSION_KEYS:
+            self._add("session", text)
+        elif key == "messageId" or (key == "id" and isinstance(beside.get("role"), str)):
+            self._add("message", text)
+        elif key in _OTHER_KEYS:
+            self._add("id", text)
+        elif (key == "id" and event.startswith("approval/")) or (
+            key in _CALL_KEYS and not self._merged
+        ):
+            self._add_call(text)
 
     def _add_call(self, value: str) -> None:
         if CONTRACT_CALL.fullmatch(value) is None:

@@ -5,6 +5,7 @@ literal braces are changed in them, so that serving can put both back.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +40,7 @@ def model_rows(
     log: SessionLog,
     *,
     roots: Roots | None,
-    output: Collection[int] = (),
+    output: AbstractSet[int] = frozenset(),
 ) -> ModelRows:
     """Return what of a log is input.
 
@@ -48,12 +49,11 @@ def model_rows(
     `output` holds the places of rows that an override served: they are what the run
     made of hand-written entries.
     """
-    output = frozenset(output)
     change = _change(log, roots)
     chunks: dict[int, dict[str, Any]] = {}
     chosen: set[str] = set()
     for call in derive_calls(log.events):
-        if output.intersection(call.positions):
+        if not output.isdisjoint(call.positions):
             continue
         told = [log.events[place]["data"]["chunk"] for place in call.positions]
         chosen.update(_ids(told))

@@ -19,7 +19,6 @@ _AROUND = r"\s<>'\"`()\[\]{},;:!?="
 _BEFORE = rf"(?:(?<=[{_AROUND}])|(?<=file://)|(?<=file:///)|^)"
 _AFTER = rf"(?=$|[/\\{_AROUND}]|\.(?:$|[{_AROUND}]))"
 _SEPARATOR = r"[\\/]+"
-_FILE_URL = re.compile(r"file:/{2,3}(?=\{\{)")
 _REST = re.compile(r"(\{\{(?:cwd|home|tmp|sessions|spill|run)\}\})((?:\\+[^\\/:*?\"<>|\s{}]+)+\\*)")
 
 

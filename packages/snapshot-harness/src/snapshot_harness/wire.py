@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from typing import Any
 
 from snapshot_harness.order import Frame
 
@@ -81,7 +80,7 @@ def _with_text(frame: Frame, text: str) -> Frame:
 
 def _frame_but_text(frame: Frame) -> str | None:
     """Return all of a message chunk but its text; `None` for any other frame."""
-    params: Any = frame.get("params")
+    params = frame.get("params")
     update = params.get("update") if isinstance(params, dict) else None
     content = update.get("content") if isinstance(update, dict) else None
     if not isinstance(update, dict) or not isinstance(content, dict):
