@@ -445,6 +445,13 @@ def test_a_placeholder_of_a_literal_log_stands_for_what_the_run_made_of_it() -> 
     assert only(compare(expected, of(answer("tell 1234 now")))).path == "data.chunk.text"
 
 
+def test_a_placeholder_stands_for_an_id_too() -> None:
+    literal = [event("x", {"text": "session {{fromRequest:.*}} is gone"})]
+    expected = normalize_fixture([log(literal)], [], rules=RULES)
+
+    assert compare(expected, of([event("x", {"text": f"session {OTHER} is gone"})])) == []
+
+
 def test_causes_are_bounded_and_the_rest_is_counted() -> None:
     left = [event(f"x{n}", {"v": f"left {n}"}) for n in range(400)]
     right = [event(f"x{n}", {"v": f"right {n}"}) for n in range(400)]
