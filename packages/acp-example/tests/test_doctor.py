@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -211,6 +214,27 @@ def test_the_command_line_has_a_doctor(
     printed = capsys.readouterr().out
     assert "ok  model        local/m\n" in printed
     assert KEY not in printed
+
+
+@pytest.mark.parametrize("stderr", ["", "2>&-"], ids=["ordinary", "without stderr"])
+def test_the_doctor_is_heard_through_a_pipe(tmp_path: Path, stderr: str) -> None:
+    command = [sys.executable, "-m", "acp_example", "doctor"]
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+
+    done = subprocess.run(  # noqa: S603  our own program
+        ["/bin/sh", "-c", f'exec "$@" {stderr}', "sh", *command],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=environment,
+    )
+
+    assert (done.returncode, done.stderr) == (1, "")
+    assert done.stdout == (
+        f"!!  composition  {tmp_path}/agent.toml: can't be read: No such file or directory\n"
+        "                 hint: correct it; the agent starts with none\n"
+    )
 
 
 def checked(base_url: str, **config: Any) -> list[Finding]:  # noqa: ANN401  the plugin's keys

@@ -50,7 +50,10 @@ def serve(config: Path, environ: Mapping[str, str]) -> int:
 def entry() -> NoReturn:
     """Run as a program, and leave at once when all is written."""
     status = main()
-    sys.stderr.flush()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:  # as where the program was started with a closed one
+            with suppress(OSError):
+                stream.flush()
     os._exit(status)
 
 

@@ -1,13 +1,14 @@
 """Frames over stdin and stdout: one JSON object a line, and nothing else on stdout."""
 
 import asyncio
+import fcntl
 import json
 import os
 import select
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Final
@@ -23,8 +24,20 @@ REQUESTED: Final[ContextVar[list[object]]] = ContextVar("requested")
 
 
 def claim_stdout() -> int:
-    """Keep the real stdout for frames; whatever else is printed goes to stderr from now on."""
-    frames = os.dup(1)
+    """Keep the real stdout for frames; whatever else is printed goes to stderr from now on.
+
+    Should stderr be closed, what is printed goes nowhere: a number that is free would be given
+    to the next file, and that is the real stdout.
+    """
+    try:
+        os.fstat(2)
+    except OSError:
+        null = os.open(os.devnull, os.O_WRONLY)
+        if null != 2:  # noqa: PLR2004  stderr, by its number
+            os.dup2(null, 2)
+            os.close(null)
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115  it stays open
+    frames = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, 3)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     return frames
@@ -59,6 +72,7 @@ class StdioTransport:
         self._answered = asyncio.Event()
         # Not the loop's own threads: nobody may wait for a write that never ends.
         self._writer = ThreadPoolExecutor(1, "stdout")
+        self._writing: Future[None] | None = None
         self._poll = select.poll()
         self._poll.register(target, select.POLLOUT)
         threading.Thread(target=self._read, name="stdin", daemon=True).start()
@@ -111,10 +125,14 @@ class StdioTransport:
         if self._gone:
             return
         try:
-            if len(data) <= _ATOMIC and self._poll.poll(0):
-                os.write(self._target, data)
-            else:
-                await self._loop.run_in_executor(self._writer, self._write_all, data)
+            # A write goes on although its sender was cancelled; what comes next goes after it.
+            idle = self._writing is None or self._writing.done()
+            if idle and len(data) <= _ATOMIC and self._poll.poll(0):
+                with suppress(BlockingIOError):
+                    data = data[os.write(self._target, data) :]
+            if data:
+                self._writing = self._writer.submit(self._write_all, data)
+                await asyncio.wrap_future(self._writing)
         except OSError:
             # The client is gone. Its end of stdin comes too, and ends the process.
             self._gone = True
@@ -122,7 +140,10 @@ class StdioTransport:
 
     def _write_all(self, data: bytes) -> None:
         while data:
-            data = data[os.write(self._target, data) :]
+            try:
+                data = data[os.write(self._target, data) :]
+            except BlockingIOError:  # Whoever shares the descriptor made it so.
+                select.select([], [self._target], [])
 
     def _read(self) -> None:
         """Cut the input into lines, on a thread: this works for pipes, files and terminals."""
@@ -130,6 +151,9 @@ class StdioTransport:
         while True:
             try:
                 data = os.read(self._source, _CHUNK)
+            except BlockingIOError:  # As above.
+                select.select([self._source], [], [])
+                continue
             except OSError:
                 data = b""
             rest += data
