@@ -133,7 +133,17 @@ def test_the_sweep_takes_a_cwd_elsewhere_along(temp: Path) -> None:
     assert temp.exists()
 
 
-@pytest.mark.parametrize("told", ["/etc", "relative", "/tmp/acpsnap-0123456789ab"])
+def test_the_sweep_leaves_the_workspace_that_another_run_made_beside_it(temp: Path) -> None:
+    held = make_run_directory(workspace_parent=temp)
+
+    assert sweep() == []
+
+    assert held.cwd.is_dir()
+    held.remove()
+    assert list(temp.iterdir()) == []
+
+
+@pytest.mark.parametrize("told", ["/etc", "relative", "/tmp/acpsnap-cwd-0123456789ab"])
 def test_the_sweep_believes_no_place_that_no_run_makes(temp: Path, told: str) -> None:
     left = make_run_directory()
     (left.path / "elsewhere").write_text(told)

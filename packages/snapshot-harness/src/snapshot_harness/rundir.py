@@ -21,10 +21,13 @@ from snapshot_harness.exceptions import HarnessError
 LENGTH = 80
 """The length of every run directory's path, so that sizes computed from paths never move."""
 
-_PREFIX = "acpsnap-"
+_RUN, _WORKSPACE = "acpsnap-", "acpsnap-cwd-"
+"""Two prefixes: what looks like a run and has no lock is swept, also beside a run's workspace."""
+
 _SHORTEST_RANDOM = 12
 _ALLOWED = re.compile(r"[A-Za-z0-9._/-]+")
-_OURS = re.compile(rf"{_PREFIX}[0-9a-f]{{{_SHORTEST_RANDOM},}}")
+_OURS = re.compile(rf"{_RUN}[0-9a-f]{{{_SHORTEST_RANDOM},}}")
+_OUR_WORKSPACE = re.compile(rf"{_WORKSPACE}[0-9a-f]{{{_SHORTEST_RANDOM},}}")
 _LOCK = "lock"
 _ELSEWHERE = "elsewhere"
 PARTS = ("cwd", "home", "tmp", "sessions", "spill", "verdict")
@@ -76,10 +79,10 @@ def make_run_directory(
         RunDirectoryError: The temporary directory can't hold one.
     """
     temp = Path(tempfile.gettempdir()).resolve()
-    path = _generated(temp, "TMPDIR")
+    path = _generated(temp, _RUN, "TMPDIR")
     elsewhere = None
     if workspace_parent is not None:
-        elsewhere = _generated(workspace_parent.resolve(), "workspace_parent")
+        elsewhere = _generated(workspace_parent.resolve(), _WORKSPACE, "workspace_parent")
     with _user_lock(temp):
         announce(path)
         path.mkdir(mode=0o700)
@@ -137,14 +140,14 @@ def remove_tree(root: Path) -> None:
     shutil.rmtree(root, onerror=repair)
 
 
-def _generated(parent: Path, source: str) -> Path:
-    room = LENGTH - len(str(parent / _PREFIX))
+def _generated(parent: Path, prefix: str, source: str) -> Path:
+    room = LENGTH - len(str(parent / prefix))
     if _ALLOWED.fullmatch(str(parent)) is None:
         raise RunDirectoryError(path=parent, what="has a character other than those", source=source)
     if room < _SHORTEST_RANDOM:
         what = f"is too long by {_SHORTEST_RANDOM - room} characters"
         raise RunDirectoryError(path=parent, what=what, source=source)
-    return parent / (_PREFIX + secrets.token_hex(room)[:room])
+    return parent / (prefix + secrets.token_hex(room)[:room])
 
 
 @contextlib.contextmanager
@@ -211,5 +214,5 @@ def _written_elsewhere(path: Path) -> Path | None:
     except (OSError, ValueError):
         return None
     # Only what a run makes is ever removed, whatever the file says.
-    is_ours = _OURS.fullmatch(elsewhere.name) is not None and len(str(elsewhere)) == LENGTH
+    is_ours = _OUR_WORKSPACE.fullmatch(elsewhere.name) is not None and len(str(elsewhere)) == LENGTH
     return elsewhere if is_ours and elsewhere.is_absolute() else None
