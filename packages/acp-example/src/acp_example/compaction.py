@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from acp_example.session import Conversation, Node
+from acp_example.session import Conversation, Event, Node
 from acp_example.settings import Compaction
 
 SYSTEM: Final = (
@@ -71,6 +71,31 @@ def kept(nodes: Sequence[Node], budget: int) -> list[dict[str, Any]]:
         source = {"kind": "compaction", "kept": True}
         messages.append({**node.message, "source": source})
     return messages[::-1]
+
+
+def repair(conversation: Conversation, budget: int) -> list[Event]:
+    """End a compaction that a crash cut off and return the events that do it.
+
+    Where the summary has taken the history's place already, what the user said last follows it;
+    otherwise the history stays as it was.
+    """
+    before, begun = conversation.compacting, len(conversation.events)
+    if before is None:
+        return []
+    turn, time = conversation.open_turn, conversation.events[-1]["time"]
+    if conversation.nodes == before:
+        error = {"message": "the session was interrupted", "code": "ABORTED"}
+        conversation.record("compaction/end", {"turn": turn, "error": error})
+    else:
+        copies = kept(before, budget)
+        for copy in copies[len(conversation.nodes) - 1 :]:
+            conversation.record("user/message", copy, surfaceOp="append")
+        removed = len(before) - len(copies)
+        data = {"turn": turn, "kept": len(copies), "removed": removed}
+        conversation.record("compaction/end", data)
+    for event in conversation.events[begun:]:
+        event["time"] = time
+    return conversation.events[begun:]
 
 
 def _from_user(message: Mapping[str, Any]) -> bool:

@@ -56,6 +56,8 @@ class Conversation:
         """The model that was chosen last."""
         self.open_turn: int | None = None
         self.open_step: int | None = None
+        self.compacting: Sequence[Node] | None = None
+        """The history as it was when the compaction began that has not ended."""
         self._begun: dict[tuple[int, int, str], int] = {}
         for event in events:
             self.apply(event)
@@ -225,6 +227,11 @@ def _fold_chunk(conversation: Conversation, _event: Event, data: Mapping[str, An
         conversation.totals = conversation.totals.plus(data["chunk"]["usage"])
 
 
+def _fold_compaction(conversation: Conversation, event: Event, _data: Mapping[str, Any]) -> None:
+    begins = event["type"] == "compaction/start"
+    conversation.compacting = list(conversation.nodes) if begins else None
+
+
 def _fold_summary(conversation: Conversation, _event: Event, data: Mapping[str, Any]) -> None:
     # What was measured before a compaction says nothing about the history after it.
     conversation.context_tokens = None
@@ -238,7 +245,7 @@ def _fold_turn_start(conversation: Conversation, _event: Event, data: Mapping[st
 
 
 def _fold_turn_end(conversation: Conversation, _event: Event, _data: Mapping[str, Any]) -> None:
-    conversation.open_turn = conversation.open_step = None
+    conversation.open_turn = conversation.open_step = conversation.compacting = None
 
 
 def _fold_step_start(conversation: Conversation, _event: Event, data: Mapping[str, Any]) -> None:
@@ -288,7 +295,9 @@ _FOLDS: Mapping[str, Callable[[Conversation, Event, Mapping[str, Any]], None]] =
     "request/header": _fold_header,
     "request/context": _fold_context,
     "llm/call": _fold_call,
+    "compaction/start": _fold_compaction,
     "compaction/summary": _fold_summary,
+    "compaction/end": _fold_compaction,
     "permission/mode": _fold_mode,
     "session/model": _fold_model,
 }

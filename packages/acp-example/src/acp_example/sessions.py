@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from acp_example import compaction
 from acp_example.exceptions import AcpExampleError
 from acp_example.host import Host
 from acp_example.live import Session
@@ -78,7 +79,8 @@ class Sessions:
         if earlier is not None:
             earlier.writer.close()
         session = self._reopened(found, cwd, watch)
-        for event in session.conversation.repair():
+        told, budget = session.conversation, self.host.composition.agent.compaction.keep_characters
+        for event in [*compaction.repair(told, budget), *told.repair()]:
             session.writer.write(event)
         self.open[session_id] = session
         playback = Playback(tool=self.host.composition.tools.get, locate=session.locate)
