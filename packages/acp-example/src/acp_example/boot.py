@@ -2,7 +2,8 @@
 
 import asyncio
 import gc
-from collections.abc import Mapping
+import signal
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from acp_example.composition import compose, pick, read, state_root
@@ -47,7 +48,21 @@ def run(host: Host, *, source: int, target: int) -> None:
     # All that was imported lives as long as the process: no collection need look at it again.
     gc.freeze()
     gc.enable()
-    asyncio.run(serve(Sessions(host), source=source, target=target))
+    asyncio.run(serve(Sessions(host), source=source, target=target, told=_heed_sigterm))
+
+
+def _heed_sigterm(stop: Callable[[], None]) -> None:
+    """Let SIGTERM end the agent in order: commands have a process group of their own each.
+
+    The second one ends it at once.
+    """
+    loop = asyncio.get_running_loop()
+
+    def heed() -> None:
+        loop.remove_signal_handler(signal.SIGTERM)
+        stop()
+
+    loop.add_signal_handler(signal.SIGTERM, heed)
 
 
 def _root(environ: Mapping[str, str], name: str, configured: str | None) -> Path:

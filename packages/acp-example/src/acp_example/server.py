@@ -22,6 +22,7 @@ from acp_example.stdio import REQUESTED, StdioTransport
 
 _LOG: Final = logging.getLogger(__name__)
 Send = Callable[[dict[str, Any]], Awaitable[None]]
+Stop = Callable[[], None]
 _ANSWERS: Final = {option["optionId"]: cast("Answer", option["kind"]) for option in OPTIONS}
 
 
@@ -209,12 +210,18 @@ class AcpServer:
         return Watcher(self._connection, session_id, self._send)
 
 
-async def serve(sessions: Sessions, *, source: int, target: int) -> None:
-    """Serve one client until its input ends; what still runs then is cancelled, in order."""
+async def serve(
+    sessions: Sessions, *, source: int, target: int, told: Callable[[Stop], None] = lambda _: None
+) -> None:
+    """Serve one client until its input ends; what still runs then is cancelled, in order.
+
+    `told` gets what ends the input before its time.
+    """
     transport = StdioTransport(source, target, ended=sessions.dispose, heeds=_heeds)
     # A plain class on purpose: on a subclass of the SDK's, what is missing answers with success.
     agent = cast("acp.Agent", AcpServer(sessions, transport.send))
     connection = AgentSideConnection(agent, transport, listening=False)
+    told(transport.end)
     try:
         await connection.listen()
     finally:

@@ -113,6 +113,10 @@ class StdioTransport:
             self._unanswered.discard(_key(message.get("id")))
             self._answered.set()
 
+    def end(self) -> None:
+        """Take the input as over, whatever still comes."""
+        self._lines.put_nowait(None)
+
     async def close(self) -> None:
         """Nothing to do: the descriptors belong to the process."""
 
