@@ -15,8 +15,20 @@ from acp_example.exceptions import ConfigError
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse the command line, run, return the exit status."""
     parser = argparse.ArgumentParser(prog="acp-example", description=__doc__)
-    parser.add_argument("command", nargs="?", choices=["serve", "doctor"], default="serve")
-    parser.add_argument("--config", type=Path, default=Path("agent.toml"), metavar="FILE")
+    parser.add_argument(
+        "command",
+        nargs="?",
+        choices=["serve", "doctor"],
+        default="serve",
+        help="serve is what it does by default; doctor tells what is composed, and what is missing",
+    )
+    parser.add_argument(
+        "--config",
+        type=Path,
+        default=Path("agent.toml"),
+        metavar="FILE",
+        help="the composition; by default agent.toml",
+    )
     options = parser.parse_args(argv)
     config = options.config.absolute()
     if options.command == "doctor":
