@@ -182,3 +182,6 @@ async def _exchange(
 def _field(line: str) -> tuple[str, str]:
     name, _, value = line.partition(": ")
     return name.lower(), value
+
+
+HELLO = events(delta(content="hello"), delta("stop"))

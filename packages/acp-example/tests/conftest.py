@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ sys.path.insert(0, str(Path(__file__).parent / "loop"))
 from loop_fixtures import bench, keyless, offline
 from workspace import ws
 
-__all__ = ["bench", "exchange", "keyless", "offline", "ws"]
+__all__ = ["bench", "endpoint", "exchange", "keyless", "offline", "ws"]
 
 # Recordings with known answers are not part of this repository.
 collect_ignore_glob = [] if os.environ.get("REPLAY_CORPUS") else ["test_*corpus*.py"]
@@ -26,3 +27,12 @@ def exchange() -> Any:  # noqa: ANN401  its type stands in a module that is slow
     from chat_server import exchanging  # noqa: PLC0415  it imports the HTTP client
 
     return exchanging()
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Any]:
+    """Serve a list of models on the loopback address."""
+    from model_endpoint import serving  # noqa: PLC0415  it imports an HTTP server
+
+    with serving() as one:
+        yield one
