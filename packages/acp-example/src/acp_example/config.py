@@ -26,6 +26,8 @@ class AgentTable(_Table):
     approvals: Literal["strict", "on-request", "never"] = "on-request"
     permission_timeout_s: float | None = Field(default=None, gt=0)
     max_rounds: int | None = Field(default=None, ge=1)
+    max_tool_calls: int | None = Field(default=None, ge=1)
+    max_turn_tokens: int | None = Field(default=None, ge=1)
     repeat_limit: int | None = Field(default=3, ge=1)
     parallel_calls: int = Field(default=8, ge=1)
     subagent_depth: int = Field(default=2, ge=0)

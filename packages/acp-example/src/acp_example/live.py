@@ -145,6 +145,8 @@ class Session:
             reasoning_effort=self.reasoning_effort,
             limits=Limits(
                 rounds=agent.max_rounds,
+                calls=agent.max_tool_calls,
+                tokens=agent.max_turn_tokens,
                 repeats=agent.repeat_limit,
                 parallel=agent.parallel_calls,
             ),

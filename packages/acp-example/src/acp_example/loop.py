@@ -49,6 +49,8 @@ class Turn:
         self._summary = Summary(self._out, settings, self._turn)
         self._guard = RepeatGuard(settings.limits.repeats)
         self._step = 0
+        self._calls = 0
+        self._tokens = conversation.totals.total
         self._message: Mapping[str, Any] = {}
         self._purpose: Purpose = "turn"
         self._attempt: Attempt | None = None
@@ -149,17 +151,21 @@ class Turn:
 
     def _next(self) -> None:
         """Go on with the next step, after a summary of the history where that is due."""
-        if self._summary.start():
+        if self._exhausted is None and self._summary.start():
             self._purpose = "compaction"
             self._retries.reset()
             self._call()
         else:
             self._begin_step()
 
+    @property
+    def _exhausted(self) -> str | None:
+        spent = self._conversation.totals.total - self._tokens
+        return self._settings.limits.reached(rounds=self._step, calls=self._calls, tokens=spent)
+
     def _begin_step(self) -> None:
-        rounds = self._settings.limits.rounds
-        if rounds is not None and self._step >= rounds:
-            self._end({"kind": "max-turn-requests"}, Outcome(stop_reason="max_turn_requests"))
+        if (stop := self._exhausted) is not None:
+            self._end({"kind": stop.replace("_", "-")}, Outcome(stop_reason=stop))
             return
         self._step += 1
         self._purpose = "turn"
@@ -218,6 +224,7 @@ class Turn:
         if batch is None or not batch.settled:
             return
         self._batch = None
+        self._calls += len(batch.calls)
         if self._fault is not None:
             self._end_fault()
         elif self._cancelled:

@@ -15,8 +15,18 @@ class Limits:
     """How far a turn may go. None is no limit."""
 
     rounds: int | None = None
+    calls: int | None = None
+    tokens: int | None = None
     repeats: int | None = 3
     parallel: int = 8
+
+    def reached(self, *, rounds: int, calls: int, tokens: int) -> str | None:
+        """Return the stop reason of a turn that spent so much; None while it may go on."""
+        if self.tokens is not None and tokens >= self.tokens:
+            return "max_tokens"
+        spent = ((self.rounds, rounds), (self.calls, calls))
+        over = any(limit is not None and count >= limit for limit, count in spent)
+        return "max_turn_requests" if over else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

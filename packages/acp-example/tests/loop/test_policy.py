@@ -193,6 +193,8 @@ def test_policy_defaults_are_safe() -> None:
         ("approvals", "sometimes"),
         ("permission_timeout_s", 0),
         ("max_rounds", 0),
+        ("max_tool_calls", 0),
+        ("max_turn_tokens", 0),
         ("repeat_limit", "3"),
     ],
 )

@@ -136,19 +136,6 @@ def test_many_rounds_allowed_by_default(bench: Make) -> None:
     assert len(agent.model.requests) == 21
 
 
-def test_round_cap_maps_to_max_turn_requests(bench: Make) -> None:
-    agent = bench(
-        call("a", "look", {"n": 1}),
-        call("b", "look", {"n": 2}),
-        tools=[FakeTool("look")],
-        max_rounds=2,
-    )
-
-    assert agent.prompt().stop_reason == "max_turn_requests"
-    assert agent.results() == {"a": "done", "b": "done"}
-    assert agent.of("turn/end")[0]["reason"] == {"kind": "max-turn-requests"}
-
-
 def test_finish_replay_state_goes_back_to_the_provider(bench: Make) -> None:
     state = {"response": "r1", "blocks": ["b1"]}
     text: Json = {"type": "text", "text": "hi"}
