@@ -5,6 +5,7 @@ import gc
 import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 
 from acp_example.composition import compose, pick, read, state_root
 from acp_example.config import LogTable
@@ -12,6 +13,8 @@ from acp_example.host import Host
 from acp_example.sessions import Sessions
 from acp_example.spill import SpillRoot
 from acp_example.store import Store
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGHUP)
 
 
 def host(config: Path, environ: Mapping[str, str]) -> Host:
@@ -48,21 +51,24 @@ def run(host: Host, *, source: int, target: int) -> None:
     # All that was imported lives as long as the process: no collection need look at it again.
     gc.freeze()
     gc.enable()
-    asyncio.run(serve(Sessions(host), source=source, target=target, told=_heed_sigterm))
+    asyncio.run(serve(Sessions(host), source=source, target=target, told=_heed_signals))
 
 
-def _heed_sigterm(stop: Callable[[], None]) -> None:
-    """Let SIGTERM end the agent in order: commands have a process group of their own each.
+def _heed_signals(stop: Callable[[], None]) -> None:
+    """Let the first signal end the agent in order: commands have a process group of their own.
 
-    The second one ends it at once.
+    The second one ends it at once. What is ignored, as by nohup, stays ignored.
     """
     loop = asyncio.get_running_loop()
+    heeded = [one for one in _SIGNALS if signal.getsignal(one) is signal.SIG_DFL]
 
     def heed() -> None:
-        loop.remove_signal_handler(signal.SIGTERM)
+        for one in heeded:
+            loop.remove_signal_handler(one)
         stop()
 
-    loop.add_signal_handler(signal.SIGTERM, heed)
+    for one in heeded:
+        loop.add_signal_handler(one, heed)
 
 
 def _root(environ: Mapping[str, str], name: str, configured: str | None) -> Path:
