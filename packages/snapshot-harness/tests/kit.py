@@ -132,6 +132,14 @@ def sleeper(**rest: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401  keywords o
     return process
 
 
+def runs(pid: int) -> bool:
+    """Tell whether a process runs; a zombie only waits to be forgotten."""
+    listing = subprocess.run(  # noqa: S603  a number
+        ["/bin/ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False
+    )
+    return listing.stdout.strip()[:1] not in {b"", b"Z"}
+
+
 def processes_with(mark: str) -> list[int]:
     """The processes of this machine that carry `mark` in their environment or arguments."""
     found = []

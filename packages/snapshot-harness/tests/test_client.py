@@ -3,14 +3,17 @@
 import json
 import os
 import queue
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kit import open_files, runs
 
 from snapshot_harness.client import Client
+from snapshot_harness.watchdog import WATCHDOG
 
 
 class Sink:
@@ -48,6 +51,8 @@ def asker(tmp_path: Path) -> Iterator[Asker]:
     cwd = tmp_path / "cwd"
     cwd.mkdir()
     asker = Asker(cwd)
+    WATCHDOG.add_group(2**22)  # so that it runs already
+    WATCHDOG.drop_group(2**22)
     yield asker
     asker.client.end()
 
@@ -60,6 +65,39 @@ def test_a_file_is_read_whole_or_by_lines(asker: Asker) -> None:
     assert asker.ask("fs/read_text_file", path=str(path), line=2) == {"content": "2\n3\n"}
     assert asker.ask("fs/read_text_file", path=str(path), limit=1) == {"content": "1\n"}
     assert asker.ask("fs/read_text_file", path=str(path), line=2, limit=1) == {"content": "2\n"}
+
+
+def test_a_file_is_read_as_it_is_and_cut_at_line_feeds_alone(asker: Asker) -> None:
+    path = asker.cwd / "a"
+    path.write_bytes("a\r\nb\x0cc\u2028d\ne\rf".encode())
+
+    assert asker.ask("fs/read_text_file", path=str(path)) == {"content": "a\r\nb\x0cc\u2028d\ne\rf"}
+    assert asker.ask("fs/read_text_file", path=str(path), line=2, limit=1) == {
+        "content": "b\x0cc\u2028d\n"
+    }
+    assert asker.ask("fs/read_text_file", path=str(path), line=0, limit=1) == {"content": "a\r\n"}
+    assert asker.ask("fs/read_text_file", path=str(path), line=9) == {"content": ""}
+
+
+@pytest.mark.parametrize("mask", [0o077, 0])
+def test_what_is_made_for_the_agent_does_not_hang_on_the_runners_umask(
+    asker: Asker, mask: int
+) -> None:
+    kept = asker.cwd / "kept"
+    kept.touch()
+    kept.chmod(0o600)
+    before = os.umask(mask)
+    try:
+        for path in (asker.cwd / "new" / "dir" / "a", kept):
+            asker.ask("fs/write_text_file", path=str(path), content="x")
+        name = asker.run("/bin/sh", "-c", "umask")
+    finally:
+        os.umask(before)
+    asker.ask("terminal/wait_for_exit", terminalId=name)
+
+    modes = [path.stat().st_mode & 0o777 for path in (kept, *sorted(asker.cwd.rglob("new/**/*")))]
+    assert modes == [0o600, 0o755, 0o644]
+    assert asker.ask("terminal/output", terminalId=name)["output"] == "0022\n"
 
 
 def test_a_file_is_written_with_its_directories(asker: Asker) -> None:
@@ -78,6 +116,9 @@ def test_a_file_is_written_with_its_directories(asker: Asker) -> None:
         ("fs/read_text_file", {}, (-32602, "path must be an absolute path")),
         ("fs/read_text_file", {"path": "{cwd}/../x"}, (-32602, "path is outside the workspace")),
         ("fs/read_text_file", {"path": "{cwd}/link"}, (-32602, "path is outside the workspace")),
+        ("fs/read_text_file", {"path": "{cwd}/pipe"}, (-32603, "can't read: ")),
+        ("fs/write_text_file", {"path": "{cwd}/pipe", "content": "x"}, (-32603, "can't write: ")),
+        ("fs/write_text_file", {"path": "{cwd}/up", "content": "x"}, (-32602, "path is outside")),
         ("fs/write_text_file", {"path": "{cwd}/a"}, (-32602, "content must be a string")),
         ("fs/write_text_file", {"path": "{cwd}", "content": "x"}, (-32603, "can't write: ")),
         ("terminal/create", {"command": "/no/such"}, (-32603, "can't start: No such file")),
@@ -90,19 +131,31 @@ def test_what_cannot_be_served_is_an_error_of_the_protocol(
     asker: Asker, method: str, params: dict[str, str], error: tuple[int, str]
 ) -> None:
     (asker.cwd / "link").symlink_to("/etc")
+    (asker.cwd / "up").symlink_to("../new")
+    os.mkfifo(asker.cwd / "pipe")
+    before = open_files()
     filled = {key: value.format(cwd=asker.cwd) for key, value in params.items()}
 
     answer = asker.ask(method, **filled)
 
     assert answer["code"] == error[0]
     assert answer["message"].startswith(error[1].format(cwd=asker.cwd))
+    assert open_files() == before
 
 
 @pytest.mark.parametrize(
     ("method", "params"),
     [
         ("fs/read_text_file", {"path": "{cwd}/a", "line": "x"}),
+        ("fs/read_text_file", {"path": "{cwd}/a", "line": True}),
+        ("fs/read_text_file", {"path": "{cwd}/a", "line": 1.0}),
+        ("fs/read_text_file", {"path": "{cwd}/a", "limit": -1}),
         ("fs/read_text_file", {"path": "/a\0b"}),
+        ("fs/write_text_file", {"path": "{cwd}/a", "content": "\ud800"}),
+        ("terminal/create", {}),
+        ("terminal/create", {"command": "/bin/sh", "args": "-c"}),
+        ("terminal/create", {"command": "/bin/sh", "args": [1]}),
+        ("terminal/create", {"command": "/bin/sh", "env": [{"name": "A", "value": 1}]}),
         ("terminal/create", {"command": "x", "env": ["x"]}),
         ("terminal/create", {"command": "x", "env": [{"name": "A"}]}),
         ("terminal/create", {"command": "x", "args": 3}),
@@ -171,3 +224,25 @@ def test_what_still_runs_at_the_end_is_killed_and_nobody_is_told(asker: Asker) -
     asker.client.end()
 
     assert asker.sink.lines.empty()
+
+
+HOLDS = """
+import os, subprocess, sys
+child = subprocess.Popen(["sleep", "600"], start_new_session=sys.argv[1] == "escapes")
+print(child.pid, flush=True)
+"""
+
+
+@pytest.mark.parametrize("how", ["stays", "escapes"])
+def test_an_exit_is_told_also_where_something_else_holds_the_output(asker: Asker, how: str) -> None:
+    before = open_files()
+    name = asker.run(sys.executable, "-c", HOLDS, how)
+
+    assert asker.ask("terminal/wait_for_exit", terminalId=name) == {"exitCode": 0, "signal": None}
+    pid = int(asker.ask("terminal/output", terminalId=name)["output"])
+    assert asker.ask("terminal/release", terminalId=name) == {}
+
+    assert open_files() == before
+    assert runs(pid) == (how == "escapes")
+    if how == "escapes":
+        os.kill(pid, signal.SIGKILL)  # in a run it is found by its environment

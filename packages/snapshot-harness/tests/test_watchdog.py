@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from kit import runs
 
 from snapshot_harness.watchdog import Watchdog
 
@@ -39,13 +40,6 @@ def wait_until(check: Callable[[], bool], seconds: float = 15) -> bool:
             return False
         select.select([], [], [], 0.02)
     return True
-
-
-def runs(pid: int) -> bool:
-    listing = subprocess.run(  # noqa: S603  a number
-        ["/bin/ps", "-o", "stat=", "-p", str(pid)], capture_output=True, check=False
-    )
-    return listing.stdout.strip()[:1] not in {b"", b"Z"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])

@@ -1,19 +1,17 @@
 """What the client serves to the agent for real: files and terminals inside the run's cwd."""
 
-import contextlib
+import io
 import os
-import signal
-import subprocess
-import threading
-from collections.abc import Callable, Mapping
+import stat
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from snapshot_harness.frames import encode
-from snapshot_harness.leftovers import signal_group
 from snapshot_harness.permissions import refuse, respond
-from snapshot_harness.watchdog import WATCHDOG
+from snapshot_harness.terminal import Terminal
 
 INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
@@ -42,7 +40,7 @@ class Client:
 
     cwd: Path
     env: Mapping[str, str]
-    _terminals: dict[str, "Terminal"] = field(default_factory=dict)
+    _terminals: dict[str, Terminal] = field(default_factory=dict)
     _made: int = 0
 
     def serve(self, request: dict[str, Any], sink: Sink) -> None:
@@ -71,17 +69,18 @@ class Client:
 
     def _read(self, params: dict[str, Any]) -> object:
         path = self._inside(params, "path")
+        line, limit = _count(params, "line"), _count(params, "limit")
         try:
-            text = path.read_text("utf-8")
+            with _opened(path, os.O_RDONLY) as file:
+                text = file.read().decode("utf-8")
         except FileNotFoundError:
             raise ClientRefusal(NOT_FOUND, f"Resource not found: {params['path']}") from None
         except (OSError, UnicodeDecodeError) as error:
             raise ClientRefusal(INTERNAL_ERROR, f"can't read: {error}") from None
-        line, limit = params.get("line"), params.get("limit")
         if line is None and limit is None:
             return {"content": text}
         start = max(0, (1 if line is None else line) - 1)
-        lines = text.splitlines(keepends=True)
+        lines = list(io.StringIO(text))  # cut at LF alone, and nothing is translated
         return {"content": "".join(lines[start : None if limit is None else start + limit])}
 
     def _write(self, params: dict[str, Any]) -> object:
@@ -89,9 +88,14 @@ class Client:
         content = params.get("content")
         if not isinstance(content, str):
             raise ClientRefusal(INVALID_PARAMS, "content must be a string")
+        data = content.encode("utf-8")
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, "utf-8")
+            _make_parents(path)
+            is_new = not path.exists()
+            with _opened(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) as file:
+                file.write(data)
+                if is_new:  # whatever the umask of whoever runs the tests
+                    os.fchmod(file.fileno(), 0o644)
         except OSError as error:
             raise ClientRefusal(INTERNAL_ERROR, f"can't write: {error}") from None
         return {}
@@ -99,10 +103,11 @@ class Client:
     def _create(self, params: dict[str, Any]) -> object:
         where = self._inside(params, "cwd") if params.get("cwd") else self.cwd
         extra = {entry["name"]: entry["value"] for entry in params.get("env") or []}
-        argv = [str(params.get("command")), *(params.get("args") or [])]
-        limit = params.get("outputByteLimit")
-        if limit is not None and (type(limit) is not int or limit < 0):
-            raise ClientRefusal(INVALID_PARAMS, "outputByteLimit must be a number of bytes")
+        args = params.get("args") or []
+        argv = [params.get("command"), *args]
+        if not isinstance(args, list) or not all(isinstance(part, str) for part in argv):
+            raise ClientRefusal(INVALID_PARAMS, "command and args must be strings")
+        limit = _count(params, "outputByteLimit")
         try:
             terminal = Terminal(argv, cwd=where, env={**self.env, **extra}, limit=limit)
         except OSError as error:
@@ -124,7 +129,7 @@ class Client:
         del self._terminals[params["terminalId"]]
         return {}
 
-    def _terminal(self, params: dict[str, Any]) -> "Terminal":
+    def _terminal(self, params: dict[str, Any]) -> Terminal:
         name = params.get("terminalId")
         if not isinstance(name, str) or name not in self._terminals:
             raise ClientRefusal(NOT_FOUND, f"no terminal {name!r}")
@@ -141,6 +146,33 @@ class Client:
         return path
 
 
+def _count(params: dict[str, Any], key: str) -> int | None:
+    """Return a number that may be left out."""
+    value = params.get(key)
+    if value is not None and (type(value) is not int or value < 0):
+        raise ClientRefusal(INVALID_PARAMS, f"{key} must be a number, not below 0")
+    return value
+
+
+@contextmanager
+def _opened(path: Path, flags: int) -> Iterator[io.FileIO]:
+    """Open a regular file; of a pipe the other end might never come."""
+    number = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(f"{path} is no regular file")
+    with io.FileIO(number, "r" if flags == os.O_RDONLY else "w") as file:
+        yield file
+
+
+def _make_parents(path: Path) -> None:
+    """Make the directories above a file, whatever the umask of whoever runs the tests."""
+    for parent in reversed(path.parents):
+        if not parent.exists():
+            parent.mkdir(exist_ok=True)
+            parent.chmod(0o755)
+
+
 _HANDLERS: Mapping[str, Callable[[Client, dict[str, Any]], object]] = {
     "fs/read_text_file": Client._read,  # noqa: SLF001  its own methods
     "fs/write_text_file": Client._write,  # noqa: SLF001
@@ -149,79 +181,3 @@ _HANDLERS: Mapping[str, Callable[[Client, dict[str, Any]], object]] = {
     "terminal/kill": Client._kill,  # noqa: SLF001
     "terminal/release": Client._release,  # noqa: SLF001
 }
-
-
-class Terminal:
-    """A command in a group of its own, its output kept up to a limit."""
-
-    def __init__(
-        self, argv: list[str], *, cwd: Path, env: Mapping[str, str], limit: int | None
-    ) -> None:
-        self._limit = limit
-        self._output = bytearray()
-        self._truncated = False
-        self._lock = threading.Lock()
-        self._waiting: list[Callable[[object], None]] = []
-        self._status: dict[str, object] | None = None
-        self._popen = subprocess.Popen(  # noqa: S603  what the agent asks for, as granted
-            argv,
-            cwd=cwd,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            bufsize=0,
-        )
-        WATCHDOG.add_group(self._popen.pid)
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def output(self) -> dict[str, object]:
-        """Return what was written so far, and the exit status once there is one."""
-        with self._lock:
-            text = bytes(self._output).decode("utf-8", "ignore")
-            told: dict[str, object] = {"output": text, "truncated": self._truncated}
-            return told if self._status is None else {**told, "exitStatus": self._status}
-
-    def when_done(self, tell: Callable[[object], None]) -> None:
-        """Tell the exit status, now or later."""
-        with self._lock:
-            if self._status is None:
-                self._waiting.append(tell)
-                return
-        tell(self._status)
-
-    def kill(self) -> None:
-        """Kill the command; its output stays."""
-        signal_group(self._popen.pid, signal.SIGKILL)
-
-    def end(self) -> None:
-        """Kill the command and forget it."""
-        with self._lock:
-            self._waiting.clear()
-        self.kill()
-        self._thread.join()
-        WATCHDOG.drop_group(self._popen.pid)
-
-    def _read(self) -> None:
-        pipe = self._popen.stdout
-        if pipe is not None:
-            while data := os.read(pipe.fileno(), 65536):
-                with self._lock:
-                    self._output += data
-                    if self._limit is not None and len(self._output) > self._limit:
-                        # From the front, as ACP says: the end is what one wants to see.
-                        del self._output[: len(self._output) - self._limit]
-                        self._truncated = True
-            with contextlib.suppress(OSError):
-                pipe.close()
-        code = self._popen.wait()
-        status: dict[str, object] = {"exitCode": code, "signal": None}
-        if code < 0:
-            status = {"exitCode": None, "signal": signal.Signals(-code).name}
-        with self._lock:
-            self._status = status
-            waiting, self._waiting = self._waiting, []
-        for tell in waiting:
-            tell(status)
