@@ -10,6 +10,7 @@ from acp_example.config import AgentTable
 from acp_example.paths import roots_for
 from acp_example.permissions import Approvals, Grants, Mode, Policy, offered
 from acp_example.tools import Review
+from acp_example.tools.write import Write
 from llm_replay.scripted_model import call, say
 
 
@@ -147,6 +148,20 @@ def test_denied_call_never_starts(bench: Make, mode: str, path: str, text: str) 
     assert tool.started == []
     assert agent.client.statuses("1.1.1") == ["pending", "failed"]
     assert agent.results() == {"c": text.format(cwd=agent.directory)}
+
+
+@pytest.mark.parametrize(
+    ("mode", "path"), [("read-only", "new.txt"), ("workspace-write", "../new.txt")]
+)
+def test_denied_write_leaves_no_file(bench: Make, mode: str, path: str) -> None:
+    arguments = {"path": path, "content": "x"}
+    agent = bench(call("c", "write", arguments), say("ok"), tools=[Write()], permission_mode=mode)
+    around = set(agent.cwd.parent.rglob("new.txt"))
+
+    assert agent.prompt().stop_reason == "end_turn"
+    assert agent.result_blocks()[0]["isError"] is True
+    assert set(agent.cwd.parent.rglob("new.txt")) == around == set()
+    assert agent.client.statuses("1.1.1") == ["pending", "failed"]
 
 
 def test_read_only_session_that_nobody_may_be_asked_about_runs_no_command(bench: Make) -> None:

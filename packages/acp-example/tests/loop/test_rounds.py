@@ -82,6 +82,10 @@ def test_narrated_call_then_final_history_shape(bench: Make) -> None:
         "assistant: text",
     ]
     assert agent.model.requests[1].tool_result("call-1")["isError"] is False
+    blocks = [block for one in agent.model.requests[1].messages for block in one["content"]]
+    assert [block["type"] for block in blocks] == ["text", "text", "tool-call", "tool-result"]
+    assert blocks[1]["text"] == "Reading…"
+    assert outcome.text == "It says hello."
     assert agent.results() == {"call-1": "hello"}
     surfaces = [event for event in agent.events if "surfaceOp" in event]
     assert [event["type"] for event in surfaces] == [
