@@ -242,6 +242,7 @@ def test_fault_in_a_child_ends_the_whole_turn(bench: Make) -> None:
     assert outcome.fault is not None
     assert outcome.code == "REPLAY_FAULT"
     assert set(agent.results()) == {"1", "2"}
+    assert "Error [ABORTED]: a fault of the recording ended this call" in agent.results().values()
 
 
 def test_siblings_of_a_fault_are_stopped(bench: Make) -> None:
