@@ -77,7 +77,10 @@ def test_a_suite_is_never_overwritten(suite: Suite, capsys: pytest.CaptureFixtur
 
     assert main(["init", "--", "agent"]) == 2
 
-    assert capsys.readouterr().err == ("snapshot-harness: scenarios/suite.toml is there already\n")
+    assert capsys.readouterr().err == (
+        "snapshot-harness: scenarios/suite.toml is there already\n"
+        "  hint: snapshot-harness new adds a scenario to it; --directory makes another suite\n"
+    )
     assert suite.path.read_text() == before
 
 
@@ -116,8 +119,20 @@ def test_a_scenario_to_be_recorded_is_its_two_files(
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("First", "'First' is no name: lower-case letters, digits and dashes"),
-        ("taken", "scenarios/taken is there already"),
+        (
+            "First",
+            (
+                "snapshot-harness: 'First' is no name for a scenario\n"
+                "  hint: lower-case letters, digits and dashes, not a dash first\n"
+            ),
+        ),
+        (
+            "taken",
+            (
+                "snapshot-harness: scenarios/taken is there already\n"
+                "  hint: choose another name, or remove the directory\n"
+            ),
+        ),
     ],
 )
 def test_a_name_must_be_one_and_free(
@@ -127,7 +142,7 @@ def test_a_name_must_be_one_and_free(
 
     assert main(["new", name]) == 2
 
-    assert what in capsys.readouterr().err
+    assert what == capsys.readouterr().err
 
 
 def test_without_a_suite_there_is_no_scenario(

@@ -11,6 +11,21 @@ from snapshot_harness.watchdog import WATCHDOG
 
 Command = Callable[[argparse.Namespace], int]
 
+_ABOUT = """\
+Scaffold, review and try the snapshot scenarios of an agent that speaks ACP.
+To replay, refresh or record them, run pytest over the suite's directory.
+"""
+
+_EXAMPLES = """\
+examples:
+  snapshot-harness init -- node agent.mjs       a suite for your agent, and a first scenario
+  snapshot-harness new fix-typo                 one more scenario, to be recorded
+  pytest scenarios                              replay them all
+  snapshot-harness review                       look at what the failing ones left
+
+Exit status: 0 fine, 1 something failed, 2 it could not be done at all.
+"""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse the command line, do what it says, return the exit status."""
@@ -21,29 +36,45 @@ def main(argv: Sequence[str] | None = None) -> int:
     except HarnessError as error:
         print(f"snapshot-harness: {error}", file=sys.stderr)
         return 2
+    except KeyboardInterrupt:
+        print("snapshot-harness: interrupted", file=sys.stderr)
+        return 130  # as a shell says it of SIGINT
     finally:
         WATCHDOG.close()
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="snapshot-harness", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="snapshot-harness",
+        description=_ABOUT,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    one = commands.add_parser("review", help="take over, or throw away, what failing runs left")
-    review.add_arguments(one)
-    one.set_defaults(run=review.run_review)
-    one = commands.add_parser("new", help="scaffold a scenario")
-    scaffold.add_new_arguments(one)
-    one.set_defaults(run=scaffold.run_new)
-    one = commands.add_parser("init", help="make a suite for your own agent")
-    scaffold.add_init_arguments(one)
-    one.set_defaults(run=scaffold.run_init)
-    one = commands.add_parser("smoke", help="send one live prompt; nothing is written")
-    smoke.add_arguments(one)
-    one.set_defaults(run=smoke.run_smoke)
-    one = commands.add_parser("schemas", help="write the JSON Schemas, for editors")
-    one.add_argument("folder", nargs="?", type=Path, default=schemas.FOLDER)
+
+    def command(name: str, run: Command, told: str, example: str) -> argparse.ArgumentParser:
+        about, epilog = (
+            f"{told[0].upper()}{told[1:]}.",
+            f"example: snapshot-harness {name} {example}",
+        )
+        made = commands.add_parser(name, help=told, description=about, epilog=epilog)
+        made.set_defaults(run=run)
+        return made
+
+    told = "make a suite for your own agent, with a first scenario"
+    scaffold.add_init_arguments(command("init", scaffold.run_init, told, "-- python agent.py"))
+    example = "fix-typo --prompt 'Correct the typo in notes.txt'"
+    scaffold.add_new_arguments(command("new", scaffold.run_new, "scaffold a scenario", example))
+    told = "take over, or throw away, what failing runs left"
+    review.add_arguments(command("review", review.run_review, told, "scenarios --accept 'fix-*'"))
+    told = "send one live prompt; nothing is written"
+    smoke.add_arguments(command("smoke", smoke.run_smoke, told, "scenarios --prompt 'Say OK.'"))
+    told = "write the JSON Schemas of the files that people write, for editors"
+    one = command("schemas", _run_schemas, told, "schemas --check")
+    one.add_argument(
+        "folder", nargs="?", type=Path, default=schemas.FOLDER, help="where (default: the package)"
+    )
     one.add_argument("--check", action="store_true", help="write nothing; fail if one is stale")
-    one.set_defaults(run=_run_schemas)
     return parser
 
 

@@ -52,12 +52,19 @@ def add_new_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what `new` takes."""
     parser.add_argument("name", help="lower-case letters, digits and dashes")
     parser.add_argument(
-        "--suite", type=Path, default=Path("scenarios"), help="suite.toml or its directory"
+        "--suite",
+        type=Path,
+        default=Path("scenarios"),
+        help="suite.toml or its directory (default: %(default)s)",
     )
     parser.add_argument(
-        "--authored", action="store_true", help="its model rows are written by hand"
+        "--authored",
+        action="store_true",
+        help="its model rows are written by hand, and some are there to begin with",
     )
-    parser.add_argument("--prompt", default="Hello.", help="what the user says")
+    parser.add_argument(
+        "--prompt", default="Hello.", help="what the user says (default: %(default)r)"
+    )
     parser.add_argument("--why", default="", help="the behaviour it holds, in one sentence")
 
 
@@ -72,9 +79,14 @@ def run_new(options: argparse.Namespace) -> int:
     name = str(options.name)
     directory = suite.parent / name
     if NAME.fullmatch(name) is None:
-        raise ScaffoldError(f"{name!r} is no name: lower-case letters, digits and dashes")
+        raise ScaffoldError(
+            f"{name!r} is no name for a scenario\n"
+            "  hint: lower-case letters, digits and dashes, not a dash first"
+        )
     if directory.exists():
-        raise ScaffoldError(f"{directory} is there already")
+        raise ScaffoldError(
+            f"{directory} is there already\n  hint: choose another name, or remove the directory"
+        )
     why = options.why or f"The agent answers {options.prompt!r}; say here which behaviour it holds."
     steps = [{"op": "initialize"}, {"op": "newSession"}, {"op": "prompt", "text": options.prompt}]
     origin = "authored" if options.authored else "recorded"
@@ -94,7 +106,10 @@ def run_new(options: argparse.Namespace) -> int:
 def add_init_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare what `init` takes."""
     parser.add_argument(
-        "--directory", type=Path, default=Path("scenarios"), help="where the suite is made"
+        "--directory",
+        type=Path,
+        default=Path("scenarios"),
+        help="where the suite is made (default: %(default)s)",
     )
     parser.add_argument("command", nargs="+", metavar="COMMAND", help="the agent's, after --")
 
@@ -107,7 +122,10 @@ def run_init(options: argparse.Namespace) -> int:
     """
     directory: Path = options.directory
     if (directory / "suite.toml").exists():
-        raise ScaffoldError(f"{directory / 'suite.toml'} is there already")
+        raise ScaffoldError(
+            f"{directory / 'suite.toml'} is there already\n"
+            "  hint: snapshot-harness new adds a scenario to it; --directory makes another suite"
+        )
     command = _portable(options.command, directory)
     _write(directory, {"suite.toml": _SUITE.format(command=_toml(command)), ".gitignore": _IGNORED})
     suite = read_suite(directory / "suite.toml")
