@@ -2,7 +2,11 @@
 
 import os
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -12,3 +16,24 @@ collect_ignore_glob = [] if os.environ.get("REPLAY_CORPUS") else ["test_*corpus*
 # Only Linux shows other processes' environment, by which these tests find what is left.
 if sys.platform != "linux":
     collect_ignore_glob.append("test_*linux*.py")
+
+
+@pytest.fixture
+def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A temporary directory of its own, in which nothing may stay; nor any process or pipe."""
+    from kit import open_files, processes_with, run_directories  # noqa: PLC0415  found from here on
+
+    from snapshot_harness.watchdog import WATCHDOG  # noqa: PLC0415  for those who need it
+
+    assert tmp_path.is_dir()  # made before the place for such directories moves
+    # Not below pytest's own: a run directory's path has a fixed length.
+    directory = Path(tempfile.mkdtemp(prefix="f"))
+    monkeypatch.setattr(tempfile, "tempdir", str(directory))
+    WATCHDOG.add_group(2**22)  # so that it runs already
+    WATCHDOG.drop_group(2**22)
+    before = open_files()
+    yield
+    assert open_files() <= before
+    assert run_directories(directory) == []
+    assert processes_with(f"DSH_SNAPSHOT_RUN={directory}") == []
+    directory.rmdir()

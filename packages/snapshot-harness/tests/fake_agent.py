@@ -157,7 +157,8 @@ class Agent:
             CANCELLED.set()
         elif method == "session/prompt":
             CANCELLED.clear()
-            threading.Thread(target=self.prompt, args=(frame,), daemon=True).start()
+            self.turn = threading.Thread(target=self.prompt, args=(frame,), daemon=True)
+            self.turn.start()
         elif "id" in frame:
             self.answer(frame, method)
 
@@ -341,6 +342,11 @@ def misbehave(agent: Agent, session: str) -> None:  # noqa: C901, PLR0912  a lis
         subprocess.Popen(["sleep", "60"])  # noqa: S607
     if "escaped" in WORDS:
         subprocess.Popen(["sleep", "61"], start_new_session=True)  # noqa: S607
+    if "endless-child" in WORDS:
+        subprocess.Popen(["yes", '{"method":"fake/more"}'])  # noqa: S607
+    if "endless-frames" in WORDS:
+        while True:
+            agent.send({"method": "fake/more"})
     if "hang" in WORDS:
         threading.Event().wait()
     if "close-stdout" in WORDS:
@@ -350,7 +356,7 @@ def misbehave(agent: Agent, session: str) -> None:  # noqa: C901, PLR0912  a lis
         agent.ask("fake/unknown", {"sessionId": session})
 
 
-def main() -> None:
+def main() -> None:  # noqa: C901  a list of faults
     if "ignore-term" in WORDS:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if "early-noise" in WORDS:
@@ -361,6 +367,8 @@ def main() -> None:
     agent = Agent()
     for line in sys.stdin.buffer:
         agent.take(json.loads(line))
+    if "late-update" in WORDS:
+        agent.turn.join()
     if "ignore-eof" in WORDS:
         threading.Event().wait()
     if "cut-log" in WORDS:

@@ -2,9 +2,7 @@
 
 import json
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,12 +10,9 @@ from kit import (
     HELLO,
     add_scenario,
     make_suite,
-    open_files,
-    processes_with,
     refresh,
     refreshed,
     replay,
-    run_directories,
     say,
     session_log,
     set_up,
@@ -26,27 +21,12 @@ from kit import (
 )
 
 from snapshot_harness.suite import Suite
-from snapshot_harness.watchdog import WATCHDOG
 
 QUICK = "[deadlines]\nstep_s = 1.5\nshutdown_s = 0.3\n"
 """For agents that never do what is waited for; all others have the time they need."""
 
 
-@pytest.fixture(autouse=True)
-def temp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A temporary directory of its own, in which nothing may stay; nor any process or pipe."""
-    assert tmp_path.is_dir()  # made before the place for such directories moves
-    # Not below pytest's own: a run directory's path has a fixed length.
-    directory = Path(tempfile.mkdtemp(prefix="f"))
-    monkeypatch.setattr(tempfile, "tempdir", str(directory))
-    WATCHDOG.add_group(2**22)  # so that it runs already
-    WATCHDOG.drop_group(2**22)
-    before = open_files()
-    yield directory
-    assert open_files() <= before
-    assert run_directories(directory) == []
-    assert processes_with(f"DSH_SNAPSHOT_RUN={directory}") == []
-    directory.rmdir()
+pytestmark = pytest.mark.usefixtures("nothing_left")
 
 
 @pytest.fixture
@@ -229,7 +209,7 @@ def test_an_agent_that_ends_before_its_stdin_does_may(tmp_path: Path) -> None:
 
 def test_what_a_killed_agent_left_half_written_is_no_impurity(tmp_path: Path) -> None:
     agent = "printf '{}\\n{\"half\":'; touch ready; sleep 60"
-    suite = make_suite(tmp_path / "scenarios", command=["/bin/sh", "-c", agent])
+    suite = make_suite(tmp_path / "scenarios", QUICK, command=["/bin/sh", "-c", agent])
     wait = {"op": "waitForFile", "path": "ready"}
     steps = [{"op": "restartAgent", "kill": True, "wait": wait} for _ in range(2)]
 

@@ -24,11 +24,12 @@ freed = subprocess.Popen(["sleep", "600"], start_new_session=True)
 escaped = subprocess.Popen(
     ["sleep", "600"], start_new_session=True, env={**os.environ, "DSH_SNAPSHOT_RUN": str(gone)}
 )
+below = subprocess.Popen(["sleep", "600"], start_new_session=True, cwd=gone)
 WATCHDOG.add_group(child.pid)
 WATCHDOG.add_group(freed.pid)
 WATCHDOG.drop_group(freed.pid)
 WATCHDOG.drop_directory(kept)
-print(child.pid, freed.pid, escaped.pid, WATCHDOG.pid, flush=True)
+print(child.pid, freed.pid, escaped.pid, below.pid, WATCHDOG.pid, flush=True)
 sys.stdin.read()
 """
 
@@ -57,7 +58,7 @@ def test_the_watchdog_cleans_up_after_a_runner_that_was_killed(
     )
     assert owner.stdin is not None
     assert owner.stdout is not None
-    child, freed, escaped, dog = (int(word) for word in owner.stdout.readline().split())
+    child, freed, escaped, below, dog = (int(word) for word in owner.stdout.readline().split())
     for mild in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(dog, mild)
 
@@ -67,8 +68,10 @@ def test_the_watchdog_cleans_up_after_a_runner_that_was_killed(
     assert wait_until(lambda: not gone.exists() and not runs(child) and not runs(dog))
     if sys.platform == "linux":
         assert not runs(escaped)
+        assert not runs(below)
     else:
-        os.kill(escaped, signal.SIGKILL)
+        for pid in (escaped, below):
+            os.kill(pid, signal.SIGKILL)
     assert kept.exists()
     assert runs(freed)
     os.kill(freed, signal.SIGKILL)

@@ -13,6 +13,9 @@ from pathlib import Path
 SHOWN = 120
 GRACE_S = 0.2
 STEP_S = 0.01
+PASSES = 5
+"""How often one looks: what was only just being killed may have started something."""
+
 _PROC = Path("/proc")
 
 
@@ -53,10 +56,15 @@ def kill_escaped(run: Path, *, also_below: Path | None = None, after: int = 0) -
     """
     if not sys.platform.startswith("linux"):
         return []
-    found = list(_escaped(run, also_below, after))
-    for process in found:
-        _signal(process.pid, signal.SIGKILL)
-    return found
+    found: dict[int, Leftover] = {}
+    for _ in range(PASSES):
+        fresh = [one for one in _escaped(run, also_below, after) if one.pid not in found]
+        if not fresh:
+            break
+        for process in fresh:
+            _signal(process.pid, signal.SIGKILL)
+            found[process.pid] = process
+    return list(found.values())
 
 
 def _escaped(run: Path, also_below: Path | None, after: int) -> Iterator[Leftover]:

@@ -21,6 +21,9 @@ PIECE = 65536
 TAIL = 8192
 TERM_S = 2.0
 DRAIN_S = 5.0
+STEP_S = 0.005
+QUEUED = 64
+"""How many pieces of stdout may wait to be looked at."""
 
 
 class Signal(Enum):
@@ -49,6 +52,7 @@ class AgentProcess:
         self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._tail = bytearray()
         self._stderr_bytes = 0
+        self._closing = threading.Event()
         self._writes: queue.SimpleQueue[tuple[bytes, bool] | None] = queue.SimpleQueue()
         self._popen = _spawn(argv, env, cwd)
         self.pid = self._popen.pid
@@ -105,14 +109,20 @@ class AgentProcess:
     def drain(self, take: Callable[[Event], None], *, seconds: float) -> bool:
         """Hand on what the pipes still hold; tell whether both have ended."""
         deadline = time.monotonic() + seconds
-        for thread in self._threads[1:]:
-            thread.join(max(0.0, deadline - time.monotonic()))
+        readers = self._threads[1:]
+        while any(thread.is_alive() for thread in readers) and time.monotonic() < deadline:
+            self._hand_on(take)
+            for thread in readers:
+                thread.join(STEP_S)
+        # The readers first: what they read before their end is handed on below.
+        ended = not any(thread.is_alive() for thread in readers)
         self._hand_on(take)
-        return not any(thread.is_alive() for thread in self._threads[1:])
+        return ended
 
     def close(self) -> None:
         """Stop the threads and close the pipes; the process is gone."""
         self._popen.wait()
+        self._closing.set()
         self._writes.put(None)
         os.write(self._wake_write, b"x")
         for thread in self._threads:
@@ -142,12 +152,15 @@ class AgentProcess:
         return True
 
     def _hand_on(self, take: Callable[[Event], None]) -> None:
-        with contextlib.suppress(queue.Empty):
-            while True:
-                take(self.events.get_nowait())
+        """Hand on what has come by now: something may go on writing for ever."""
+        for _ in range(self.events.qsize()):
+            take(self.events.get_nowait())
 
     def _read_stdout(self) -> None:
         while data := self._read(self._pipes[1]):
+            # The agent waits, as it does for any slow reader: nothing piles up here.
+            while self.events.qsize() > QUEUED and not self._closing.wait(STEP_S):
+                pass
             self.events.put(data)
         self.events.put(Signal.END)
 
@@ -163,7 +176,7 @@ class AgentProcess:
         poll.register(pipe, select.POLLIN)
         poll.register(self._wake_read, select.POLLIN)
         ready = {number for number, _ in poll.poll()}
-        return os.read(pipe, PIECE) if pipe in ready else b""
+        return b"" if self._wake_read in ready else os.read(pipe, PIECE)
 
     def _write_all(self) -> None:
         while (entry := self._writes.get()) is not None:

@@ -24,6 +24,9 @@ from snapshot_harness.rundir import RunDirectory
 
 POLL_S = 0.01
 IDLE_S = 0.1
+MOST_NAMED = 10
+MOST_FRAMES = 200_000
+MOST_BYTES = 256 * 1024 * 1024
 _EXITS = "  hint: let the agent exit with 0 when its stdin ends; its stderr may tell why it did not"
 _ENDS = "  hint: end what the agent's tools have started, when they are cancelled too"
 
@@ -55,6 +58,8 @@ class Shell:
     _unread: deque[dict[str, Any]] = field(default_factory=deque)
     """Frames that came in one piece with the one that the driver looks at."""
     _ends: float = 0.0
+    _count: int = 0
+    _bytes: int = 0
 
     def run(self) -> None:
         """Boot the agent, play the script, and end it, whatever happens.
@@ -116,9 +121,18 @@ class Shell:
 
     def _frames(self, data: bytes) -> list[dict[str, Any]]:
         try:
-            return [frame.value for frame in self._framer.feed(data)]
+            frames = [frame.value for frame in self._framer.feed(data)]
         except Impurity as impurity:
             raise self._impure(impurity) from None
+        self._bytes += len(data)
+        self._count += len(frames)
+        if self._count > MOST_FRAMES or self._bytes > MOST_BYTES:
+            raise self._error(
+                AgentError,
+                f"the agent wrote {self._count} frames, {self._bytes} bytes, and seems to go on",
+                f"let it end: {MOST_FRAMES} frames or {MOST_BYTES} bytes are no scenario",
+            )
+        return frames
 
     def _tell(self, tell: Callable[[float], list[Action]]) -> None:
         try:
@@ -179,9 +193,8 @@ class Shell:
         agent.close()
         self._process = None
         if left and not killed:
-            names = ", ".join(str(process) for process in left)
             self.findings.append(
-                f"the agent left processes behind, which were killed: {names}\n{_ENDS}"
+                f"the agent left processes behind, which were killed: {_names(left)}\n{_ENDS}"
             )
 
     def _late(self, event: Event) -> None:
@@ -224,16 +237,19 @@ class Shell:
             agent.end(time.monotonic() + 1.0, lambda _: None)
             self.client.end()
             kill_group(agent.pid, grace_s=0)
-            self._kill_escaped(agent)
+            if left := self._kill_escaped(agent):
+                self.driver.notes.append(f"killed with the agent: {_names(left)}")
             agent.drain(lambda _: None, seconds=0.2)
             self.stderr_tail = agent.stderr_tail
             agent.close()
+        elif failure is not None:  # perhaps an interrupt while it was started
+            self._kill_escaped()
         if isinstance(failure, AgentError) and not failure.stderr_tail:
             failure.stderr_tail = self.stderr_tail
 
-    def _kill_escaped(self, agent: AgentProcess) -> list[Leftover]:
-        directory = self.boot.directory
-        return kill_escaped(directory.path, also_below=directory.cwd, after=agent.pid)
+    def _kill_escaped(self, agent: AgentProcess | None = None) -> list[Leftover]:
+        directory, after = self.boot.directory, agent.pid if agent is not None else 0
+        return kill_escaped(directory.path, also_below=directory.cwd, after=after)
 
     def _impure(self, impurity: Impurity) -> AgentError:
         return self._error(
@@ -245,3 +261,10 @@ class Shell:
     def _error(self, kind: type[AgentError], what: str, hint: str = "") -> AgentError:
         tail = self._process.stderr_tail if self._process is not None else self.stderr_tail
         return kind(what=what, hint=hint, stderr_tail=tail, exit_status=self.exit_status)
+
+
+def _names(processes: Sequence[Leftover]) -> str:
+    """Name some processes, however many there are."""
+    more = len(processes) - MOST_NAMED
+    names = ", ".join(str(process) for process in processes[:MOST_NAMED])
+    return names + (f" and {more} more" if more > 0 else "")

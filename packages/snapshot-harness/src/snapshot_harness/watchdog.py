@@ -34,6 +34,10 @@ end() {
         pid=${entry#/proc/}
         kill -s KILL "${pid%/environ}" 2>/dev/null
       done
+      below="s|^.* /proc/\([0-9]*\)/cwd -> $word[/ ].*|\1|p"
+      for pid in $(ls -l /proc/[0-9]*/cwd 2>/dev/null | sed -n -e 's|$|/|' -e "$below"); do
+        kill -s KILL "$pid" 2>/dev/null
+      done
     esac
   done
   for word in $words; do
