@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -102,22 +104,21 @@ def conversation(home: Path) -> list[dict[str, Any]]:
     ]
 
 
-def test_installed_agent_serves_a_recorded_turn_over_stdio(home: Path) -> None:
-    command_line = [sys.executable, "-m", "acp_example", "--config", str(home / "agent.toml")]
+@contextmanager
+def prompted(home: Path, **more: str) -> Iterator[tuple[Any, Any, Any]]:
+    """Boot the agent and send a prompt, request 3; yield the process, its stdin and its stdout."""
     with subprocess.Popen(  # noqa: S603  our own program
-        command_line,
+        [sys.executable, "-m", "acp_example", "--config", str(home / "agent.toml")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=environment(home),
+        env=environment(home) | more,
         cwd=home,
         text=True,
     ) as agent:
         assert agent.stdin is not None
         assert agent.stdout is not None
-        assert agent.stderr is not None
-        for frame in conversation(home):
-            agent.stdin.write(json.dumps(frame) + "\n")
+        agent.stdin.writelines(json.dumps(frame) + "\n" for frame in conversation(home))
         agent.stdin.flush()
         agent.stdout.readline()
         session = json.loads(agent.stdout.readline())["result"]["sessionId"]
@@ -125,17 +126,27 @@ def test_installed_agent_serves_a_recorded_turn_over_stdio(home: Path) -> None:
         frame = {"jsonrpc": "2.0", "id": 3, "method": "session/prompt", "params": prompt}
         agent.stdin.write(json.dumps(frame) + "\n")
         agent.stdin.flush()
-        frames: list[dict[str, Any]] = []
+        yield agent, agent.stdin, agent.stdout
+
+
+def last_event(home: Path) -> dict[str, Any]:
+    log = (home / "sessions" / "1" / "session.jsonl").read_text().splitlines()
+    event: dict[str, Any] = json.loads(log[-1])
+    return event
+
+
+def test_installed_agent_serves_a_recorded_turn_over_stdio(home: Path) -> None:
+    frames: list[dict[str, Any]] = []
+    with prompted(home) as (agent, stdin, stdout):
         while not frames or frames[-1].get("id") != 3:
-            frames.append(json.loads(agent.stdout.readline()))
-        agent.stdin.close()
-        rest, noise = agent.stdout.read(), agent.stderr.read()
+            frames.append(json.loads(stdout.readline()))
+        stdin.close()
+        rest, noise = stdout.read(), agent.stderr.read()
 
     assert agent.returncode == 0
     assert (rest, noise) == ("", "")
     assert frames[-1]["result"] == {"stopReason": "end_turn"}
-    log = (home / "sessions" / "1" / "session.jsonl").read_text().splitlines()
-    assert json.loads(log[-1])["type"] == "turn/end"
+    assert last_event(home)["type"] == "turn/end"
 
 
 def test_client_that_vanishes_in_the_middle_of_a_turn_ends_the_process_cleanly(
@@ -143,36 +154,15 @@ def test_client_that_vanishes_in_the_middle_of_a_turn_ends_the_process_cleanly(
 ) -> None:
     override = home / "replay.override.json"
     override.write_text('[{"kind": "hang"}]')
-    command_line = [sys.executable, "-m", "acp_example", "--config", str(home / "agent.toml")]
-    with subprocess.Popen(  # noqa: S603  our own program
-        command_line,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**environment(home), "DSH_SNAPSHOT_OVERRIDE": str(override)},
-        text=True,
-    ) as agent:
-        assert agent.stdin is not None
-        assert agent.stdout is not None
-        assert agent.stderr is not None
-        for frame in conversation(home):
-            agent.stdin.write(json.dumps(frame) + "\n")
-        agent.stdin.flush()
-        agent.stdout.readline()
-        session = json.loads(agent.stdout.readline())["result"]["sessionId"]
-        prompt = {"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}
-        frame = {"jsonrpc": "2.0", "id": 3, "method": "session/prompt", "params": prompt}
-        agent.stdin.write(json.dumps(frame) + "\n")
-        agent.stdin.flush()
-        agent.stdout.readline()
-        agent.stdout.close()
-        agent.stdin.close()
+    with prompted(home, DSH_SNAPSHOT_OVERRIDE=str(override)) as (agent, stdin, stdout):
+        stdout.readline()
+        stdout.close()
+        stdin.close()
         noise = agent.stderr.read()
 
     assert (agent.returncode, noise) == (0, "")
-    log = (home / "sessions" / "1" / "session.jsonl").read_text().splitlines()
     reason = {"kind": "aborted", "reason": {"kind": "disposed"}}
-    assert json.loads(log[-1])["data"]["reason"] == reason
+    assert last_event(home)["data"]["reason"] == reason
 
 
 def test_installed_agent_leaves_when_its_input_ends_at_once(home: Path) -> None:
