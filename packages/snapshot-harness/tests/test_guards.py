@@ -218,7 +218,7 @@ def test_deltas_that_do_not_join_to_their_block_are_told(suite: Path) -> None:
     problem = only(told(suite))
 
     assert problem.startswith(
-        "one/session.jsonl:7: the deltas of block 0 don't join to its block-end\n"
+        "one/session.jsonl:5: the deltas of block 0 don't join to its block-end\n"
     )
 
 

@@ -58,6 +58,7 @@ def short(line: str) -> str:
         (" @ data.message.", " @ …"),
         (" after this line", ""),
         (" came in another place", " moved"),
+        ("its block-end: the fixture was edited", "its end"),
     ):
         line = line.replace(long, brief)
     return line
@@ -204,11 +205,11 @@ LOG, CHILD, OUT = "session.jsonl", "session.1.jsonl", "stdout.expected.jsonl"
 FIXTURE: dict[str, tuple[Edit, str]] = {
     "a character of a text delta": (
         edits(LOG, '"text":"Done "', '"text":"Dome "'),
-        "OUT:8: s1 t1: a chunk differs @ …content.text",
+        "LOG:21: s1 t1 p2: the deltas of block 0 don't join to its end @ data.chunk.text",
     ),
     "a character of a block's end": (
         edits(LOG, '"text":"Done here."', '"text":"Done hare."'),
-        "LOG:25: s1 t1 p2: assistant/message differs @ …content[0].text",
+        "LOG:22: s1 t1 p2: the deltas of block 0 don't join to its end @ data.chunk.text",
     ),
     "an argument of a tool call": (
         edits(LOG, "echo one", "echo 1ne"),

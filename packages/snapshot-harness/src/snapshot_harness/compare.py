@@ -67,7 +67,7 @@ def _lone(log: NormalizedLog, number: int, *, missing: bool) -> Cause:
     return Cause(
         surface="log",
         file=log.name if missing else _file_name(number),
-        session=session_name(log, number),
+        session=session_name(log.header, number),
         turn=None,
         step=None,
         line=1 if missing else None,

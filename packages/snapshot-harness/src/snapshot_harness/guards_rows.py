@@ -7,15 +7,11 @@ from typing import Any
 from llm_replay.derive import DerivedCall, derive_calls
 from llm_replay.session_log import SessionLog
 from llm_replay.tokens import check_tokens, check_value
+from snapshot_harness.blocks import mismatches
 from snapshot_harness.exceptions import Problem
 from snapshot_harness.model_rows import PLACEHOLDER, is_summary, served_by_override
 from snapshot_harness.values import fingerprint
 
-_FIELDS = {
-    "text-delta": ("text", "text"),
-    "reasoning-delta": ("reasoning", "text"),
-    "tool-call-delta": ("tool-call", "argumentsDelta"),
-}
 _UNKNOWN_TOOL = ("UNKNOWN_TOOL", "TOOL_NOT_FOUND")
 """The first is a mistake anywhere; an author may write a call that finds no tool."""
 
@@ -77,36 +73,14 @@ def _broken(path: Path, line: int, what: str) -> Problem:
 
 
 def _block_problems(path: Path, log: SessionLog, call: DerivedCall) -> Iterator[Problem]:
-    joined: dict[object, str] = {}
-    kinds: dict[object, str] = {}
-    for place in call.positions:
-        chunk = log.events[place]["data"]["chunk"]
-        kind = chunk.get("type")
-        index = repr(chunk.get("index"))
-        if kind in _FIELDS:
-            block, field = _FIELDS[kind]
-            text = chunk.get(field)
-            if kinds.setdefault(index, block) == block and isinstance(text, str):
-                joined[index] = joined.get(index, "") + text
-        elif kind == "block-end" and index in joined:
-            ended = _text_of(chunk.get("block"))
-            if ended is not None and ended != joined.pop(index):
-                yield Problem(
-                    path=path,
-                    line=log.lines[place],
-                    what=f"the deltas of block {index} don't join to its block-end",
-                    why="The stream and its end would tell the agent different things.",
-                    hint="correct the one that was edited, or say `malformed = true`",
-                )
-
-
-def _text_of(block: object) -> str | None:
-    """Return the text that the deltas of a block must join to."""
-    if not isinstance(block, dict):
-        return None
-    field = "arguments" if block.get("type") == "tool-call" else "text"
-    text = block.get(field)
-    return text if isinstance(text, str) else None
+    for one in mismatches(log, call):
+        yield Problem(
+            path=path,
+            line=log.lines[one.place],
+            what=one.what,
+            why="The stream and its end would tell the agent different things, from this row on.",
+            hint="correct the one that was edited, or say `malformed = true`",
+        )
 
 
 def _error_code(event: dict[str, Any]) -> object:

@@ -9,7 +9,9 @@ from llm_replay.derive import derive_calls
 from llm_replay.exceptions import ReplayError
 from llm_replay.script import SessionScript, load_session_scripts
 from llm_replay.session_log import read_session_log
+from snapshot_harness.blocks import block_causes
 from snapshot_harness.boot import Run, run_agent
+from snapshot_harness.causes import Cause
 from snapshot_harness.environment import ScriptFiles
 from snapshot_harness.exceptions import FixtureError, Problem
 from snapshot_harness.fixtures import (
@@ -75,6 +77,10 @@ class Prepared:
         if not self.with_logs:
             return []
         return unlogged(self.fixture, self.expected(), run.logs, actual)
+
+    def contradictions(self) -> list[Cause]:
+        """Return where the fixture's own rows contradict each other: what follows is no wonder."""
+        return [] if self.scenario.file.malformed else block_causes(self.fixture.logs)
 
     def replay(self) -> tuple[Run, list[str]]:
         """Run the agent over the script; return what it left and what is wrong with the run."""

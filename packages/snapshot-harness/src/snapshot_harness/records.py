@@ -1,6 +1,6 @@
 """Two lists of records of one surface, and what differs between them. No I/O."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -62,7 +62,7 @@ class Records:
         cls, left: NormalizedLog, right: NormalizedLog, names: Bijection, number: int
     ) -> "Records":
         """Compare two logs, their headers as records of their own."""
-        session = session_name(left, number)
+        session = session_name(left.header, number)
         return cls(
             expected=[_without_place(left.header), *left.events],
             actual=[_without_place(right.header), *right.events],
@@ -240,9 +240,9 @@ class Records:
         return {**record, "id": "id"} if type(record.get("id")) is int else record
 
 
-def session_name(log: NormalizedLog, number: int) -> str:
+def session_name(header: Mapping[str, Any], number: int) -> str:
     """Return how a session is called: by its lineage, else by its number from 1."""
-    lineage = log.header.get("lineage")
+    lineage = header.get("lineage")
     return lineage if isinstance(lineage, str) else str(number + 1)
 
 

@@ -116,10 +116,13 @@ def _replay(suite: Suite, scenario: Scenario) -> Outcome:
     report = _report(run, scenario, Mode.REPLAY, problems)
     forget(suite.directory, scenario.name)
     if run.failure is not None:
-        return Outcome(report=replace(report, causes=_first_cause(prepared, run)))
+        causes = prepared.contradictions() or _first_cause(prepared, run)
+        return Outcome(report=replace(report, causes=causes[:1]))
     actual = prepared.actual(run)
     headers = prepared.told(run, actual)
     causes = compare(prepared.expected(), actual)
+    if causes or problems:
+        causes = [*prepared.contradictions(), *causes]
     if causes:
         report = _keep(replace(report, causes=causes), prepared, run, actual)
     elif not problems:
@@ -134,7 +137,7 @@ def _refresh(suite: Suite, scenario: Scenario) -> Outcome:
     run, problems = prepared.replay()
     report = _report(run, scenario, Mode.REFRESH, problems)
     if problems:
-        return Outcome(report=report)
+        return Outcome(report=replace(report, causes=prepared.contradictions()[:1]))
     actual = prepared.actual(run)
     headers = prepared.told(run, actual)
     with_logs = prepared.with_logs
