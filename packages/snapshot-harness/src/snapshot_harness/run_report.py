@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from snapshot_harness.shard import Shard
 
 VERSION = 1
+SUITE = "suite.toml"
+SCENARIO = "scenario.toml"
 _SHOWN = 10
 
 
@@ -67,11 +69,35 @@ def shown_path(path: Path) -> Path:
 
 
 def node_of(argument: str, start: Path) -> str:
-    """Return what names a scenario's test, where pytest was given its directory."""
-    path = Path(os.path.abspath(start / argument))  # noqa: PTH100  links stay as they are
-    suite = path.parent / "suite.toml"
-    is_scenario = (path / "scenario.toml").is_file() and suite.is_file()
-    return f"{suite}::{path.name}" if is_scenario else argument
+    """Return what names a scenario's test, where pytest was given a place in its directory."""
+    directory = _below_suite(start / argument)
+    if directory is None or not (directory / SCENARIO).is_file():
+        return argument
+    return f"{directory.parent / SUITE}::{directory.name}"
+
+
+def stray_lines(arguments: Sequence[str], start: Path) -> list[str]:
+    """Return what to say of arguments from which nothing would be collected, without a word."""
+    found = {argument: _below_suite(start / argument) for argument in arguments}
+    return [
+        f"{argument}: {shown_path(directory)} is a directory of a suite without {SCENARIO}\n"
+        f"  hint: name a scenario's directory, or {shown_path(directory.parent / SUITE)} itself"
+        for argument, directory in found.items()
+        if directory is not None and not (directory / SCENARIO).is_file()
+    ]
+
+
+def _below_suite(argument: Path) -> Path | None:
+    """Return the directory beside a suite.toml that is an existing path, or holds it."""
+    path = Path(os.path.abspath(argument))  # noqa: PTH100  links stay as they are
+    if not path.exists() or path.name == SUITE:
+        return None
+    for one in (path, *path.parents):
+        if (one / SUITE).is_file():
+            return None
+        if (one.parent / SUITE).is_file():
+            return one if one.is_dir() else None
+    return None
 
 
 def suites_in(arguments: Sequence[str], start: Path) -> list[Path]:

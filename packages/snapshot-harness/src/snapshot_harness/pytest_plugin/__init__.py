@@ -15,9 +15,8 @@ import pytest
 
 from snapshot_harness.pytest_plugin.items import SuiteCollector
 from snapshot_harness.pytest_plugin.reporting import Controller, Worker
-from snapshot_harness.run_report import node_of
+from snapshot_harness.run_report import SUITE, node_of, stray_lines
 
-SUITE = "suite.toml"
 MODES = ("replay", "refresh", "record")
 _HANDLERS = pytest.StashKey[dict[signal.Signals, Any]]()
 
@@ -65,7 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Take a scenario's directory as its test; refuse to write on CI, where nobody reviews.
 
     Raises:
-        pytest.UsageError: The mode writes, and CI is set, or only a part is to run.
+        pytest.UsageError: The mode writes, and CI is set, or only a part is to run;
+            or a directory is named that is none of a scenario.
     """
     mode = config.getoption("snapshot_mode")
     if mode != "replay" and config.getoption("snapshot_shard"):
@@ -81,7 +81,10 @@ def pytest_configure(config: pytest.Config) -> None:
                 f"--snapshot-mode={mode} writes fixtures, and CI only replays\n"
                 "  hint: --snapshot-on-ci allows it, on purpose and in plain sight"
             )
-    config.args = [node_of(one, config.invocation_params.dir) for one in config.args]
+    start = config.invocation_params.dir
+    if stray := stray_lines(config.args, start):
+        raise pytest.UsageError("\n".join(stray))
+    config.args = [node_of(one, start) for one in config.args]
     is_worker = hasattr(config, "workerinput")
     plugin = Worker(config) if is_worker else Controller(config)
     config.pluginmanager.register(plugin, "snapshot-run")
