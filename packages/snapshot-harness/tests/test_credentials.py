@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from snapshot_harness.credentials import find_credentials, redact, secret_values
@@ -54,6 +56,20 @@ def test_a_credential_is_cut_out(kind: str) -> None:
     assert text.endswith('","b":1}')
 
 
+@pytest.mark.parametrize("kind", LOOKS)
+@pytest.mark.parametrize("levels", [1, 2, 3], ids=["JSON", "JSON in JSON", "thrice"])
+@pytest.mark.parametrize("before", ["\n", "\t", "\r\n", "\x1b[0m", "\x07", '"', "\\"])
+def test_what_an_escape_of_json_precedes_is_found_too(kind: str, levels: int, before: str) -> None:
+    text = f"exit code: 0{before}{LOOKS[kind]}{before}."
+    for _ in range(levels):
+        text = json.dumps(text)
+
+    (found,) = find_credentials(text, {})
+
+    assert kind.startswith(found.what)
+    assert LOOKS[kind][3:] not in redact(text, {})
+
+
 @pytest.mark.parametrize("text", HARMLESS)
 def test_what_is_harmless_is_left_alone(text: str) -> None:
     assert list(find_credentials(text, {})) == []
@@ -72,6 +88,19 @@ def test_the_value_of_a_key_like_variable_is_a_credential(name: str) -> None:
 
     assert (found.line, found.column, found.what) == (1, 3, f"the value of {name}")
     assert redact(f"{VALUE}{VALUE}", {name: VALUE}) == f"[the value of {name}]" * 2
+
+
+@pytest.mark.parametrize("levels", [1, 2, 3], ids=["JSON", "JSON in JSON", "thrice"])
+def test_the_value_is_found_as_json_spells_it(levels: int) -> None:
+    value = 'pass "word"\nwith\\ more é'
+    text = f"is {value}."
+    for _ in range(levels):
+        text = json.dumps(text, ensure_ascii=levels == 1)
+
+    (found,) = find_credentials(text, {"DB_PASSWORD": value})
+
+    assert found.what == "the value of DB_PASSWORD"
+    assert "word" not in redact(text, {"DB_PASSWORD": value}).replace("DB_PASSWORD", "")
 
 
 @pytest.mark.parametrize(

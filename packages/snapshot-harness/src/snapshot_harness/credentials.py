@@ -1,37 +1,41 @@
 """What looks like a credential, or is one of this environment's. No I/O."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+_START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=[0-9[]m))"
+"""Where a word begins, also behind what ends in a letter: an escape of JSON, or a colour's."""
+
 _FORMATS: tuple[tuple[str, str, str], ...] = (
     ("a private key", "PRIVATE KEY", r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----"),
-    ("an API key", "sk-", r"\bsk-(?:ant-|proj-|or-v1-|svcacct-)?[A-Za-z0-9_-]{20,}"),
-    ("a GitHub token", "gh", r"\bgh[pousr]_[A-Za-z0-9]{30,}"),
-    ("a GitHub token", "github_pat_", r"\bgithub_pat_[A-Za-z0-9_]{30,}"),
-    ("a GitLab token", "glpat-", r"\bglpat-[A-Za-z0-9_-]{20,}"),
-    ("an AWS access key id", "IA", r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
-    ("a Google API key", "AIza", r"\bAIza[A-Za-z0-9_-]{35}"),
-    ("a Slack token", "xox", r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}"),
-    ("a Hugging Face token", "hf_", r"\bhf_[A-Za-z0-9]{30,}"),
-    ("an npm token", "npm_", r"\bnpm_[A-Za-z0-9]{36}"),
-    ("a PyPI token", "pypi-", r"\bpypi-[A-Za-z0-9_-]{50,}"),
-    ("a Stripe key", "k_live_", r"\b[rs]k_live_[A-Za-z0-9]{20,}"),
+    ("an API key", "sk-", r"sk-(?:ant-|proj-|or-v1-|svcacct-)?[A-Za-z0-9_-]{20,}"),
+    ("a GitHub token", "gh", r"gh[pousr]_[A-Za-z0-9]{30,}"),
+    ("a GitHub token", "github_pat_", r"github_pat_[A-Za-z0-9_]{30,}"),
+    ("a GitLab token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
+    ("an AWS access key id", "IA", r"(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
+    ("a Google API key", "AIza", r"AIza[A-Za-z0-9_-]{35}"),
+    ("a Slack token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
+    ("a Hugging Face token", "hf_", r"hf_[A-Za-z0-9]{30,}"),
+    ("an npm token", "npm_", r"npm_[A-Za-z0-9]{36}"),
+    ("a PyPI token", "pypi-", r"pypi-[A-Za-z0-9_-]{50,}"),
+    ("a Stripe key", "k_live_", r"[rs]k_live_[A-Za-z0-9]{20,}"),
     (
         "a JSON web token",
         "eyJ",
-        r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+        r"eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
     ),
     (
         "an authorization header",
         "uthorization",
-        r"(?i:\bauthorization\W{1,8}(?:bearer|basic)\s+[A-Za-z0-9+/=._~-]{16,})",
+        r"(?i:authorization\W{1,8}(?:bearer|basic)\s+[A-Za-z0-9+/=._~-]{16,})",
     ),
-    ("a password in a URL", "://", r"\b[a-z][a-z0-9+.-]*://[^\s/:@\"'\\]+:[^\s/:@\"'\\{}$<*]{6,}@"),
+    ("a password in a URL", "://", r"[a-z][a-z0-9+.-]*://[^\s/:@\"'\\]+:[^\s/:@\"'\\{}$<*]{6,}@"),
 )
 """What it is, a text that is in each of them, and the pattern; the text is looked for first."""
 
-_PATTERNS = [(what, needle, re.compile(form)) for what, needle, form in _FORMATS]
+_PATTERNS = [(what, needle, re.compile(_START + form)) for what, needle, form in _FORMATS]
 _KEY_LIKE = re.compile(
     r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTH)(?:_|$)",
     re.IGNORECASE,
@@ -79,10 +83,22 @@ def secret_values(environ: Mapping[str, str]) -> dict[str, str]:
 
 def _spans(text: str, environ: Mapping[str, str]) -> Iterator[tuple[int, int, str]]:
     for value, name in secret_values(environ).items():
-        start = text.find(value)
-        while start >= 0:
-            yield start, start + len(value), f"the value of {name}"
-            start = text.find(value, start + len(value))
+        for spelled in _spellings(value):
+            start = text.find(spelled)
+            while start >= 0:
+                yield start, start + len(spelled), f"the value of {name}"
+                start = text.find(spelled, start + len(spelled))
     for what, needle, pattern in _PATTERNS:
         if needle in text or needle.upper() in text:
             yield from ((*match.span(), what) for match in pattern.finditer(text))
+
+
+def _spellings(value: str) -> set[str]:
+    """Return a value as it is, and as JSON spells it, and JSON in JSON, and that in JSON again."""
+    found = {value}
+    for ensure_ascii in (False, True):
+        spelled = value
+        for _ in range(3):
+            spelled = json.dumps(spelled, ensure_ascii=ensure_ascii)[1:-1]
+            found.add(spelled)
+    return found
