@@ -264,6 +264,27 @@ def test_a_command_that_is_not_there_says_so(tmp_path: Path) -> None:
     assert "the agent did not start: No such file or directory: '/no/such/agent'" in text_of(report)
 
 
+@pytest.mark.parametrize(
+    ("env", "what"),
+    [("{'A=B' = 'x'}", "illegal environment variable name"), ('{A = "\\u0000"}', "embedded null")],
+)
+def test_an_environment_that_no_system_passes_on_is_told(suite: Suite, env: str, what: str) -> None:
+    report = refresh(suite, add_scenario(suite, toml=f"env = {env}"))
+
+    assert f"the agent did not start: {what}" in text_of(report)
+
+
+def test_a_step_that_is_nested_too_deeply_is_told(suite: Suite) -> None:
+    params: dict[str, object] = {}
+    for _ in range(700):
+        params = {"a": params}
+    steps = [*HELLO[:2], {"op": "request", "method": "m", "params": params}]
+
+    report = refresh(suite, add_scenario(suite, steps=steps))
+
+    assert "nested too deeply" in text_of(report)
+
+
 def test_the_scenario_deadline_ends_a_run_of_many_steps(tmp_path: Path) -> None:
     suite = make_suite(tmp_path / "scenarios")
     wait = {"op": "waitForFile", "path": "never"}

@@ -1,7 +1,7 @@
 import pytest
 
 from snapshot_harness.json_value import Json
-from snapshot_harness.rules import Rule
+from snapshot_harness.rules import Rule, is_path
 
 TOKEN = "{{x}}"  # noqa: S105  a placeholder
 
@@ -55,3 +55,13 @@ def test_a_pattern_keeps_the_spans_it_is_told() -> None:
     rule = Rule(token=TOKEN, pattern=r"\d+")
 
     assert rule.in_text("12-34 56", keep=[(0, 5)]) == "12-34 {{x}}"
+
+
+@pytest.mark.parametrize("path", ["a", "$.a", "a.b[0]", "a[*].b", "a.*", "**.pid", "a.**.b", "1"])
+def test_a_path_is_one(path: str) -> None:
+    assert is_path(path)
+
+
+@pytest.mark.parametrize("path", ["", "$", "a..b", "a[", "a[b]", "a.", ".a", "a***", "a[0]b"])
+def test_what_no_rule_can_follow_is_no_path(path: str) -> None:
+    assert not is_path(path)

@@ -133,6 +133,11 @@ def test_all_problems_are_told_at_once_each_with_its_line(tmp_path: Path) -> Non
             },
             "`wait` and `waitForFile` exclude each other",
         ),
+        ({"steps": [{"op": "initialize"}], "permission_answers": []}, "unknown key 'permission_an"),
+        ("\ufeff{}", "input.json: the file begins with a byte-order mark"),
+        ("[" * 100_000, "input.json: nested too deeply"),
+        ('{"steps": [NaN]}', "NaN is no JSON"),
+        ('{"steps": [-1e999]}', "the number -1e999 is too large"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, value: object, what: str) -> None:
@@ -168,6 +173,16 @@ def test_an_answer_may_wait_for_another(tmp_path: Path) -> None:
     script = read(tmp_path, {"steps": [{"op": "initialize"}], "permissionAnswers": answers})
 
     assert script.permission_answers[0].after == 1
+
+
+def test_a_number_is_as_it_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "input.json"
+    step = '{"op": "request", "method": "m", "params": {"a": 1, "b": 1.0, "c": 1e3}}'
+    path.write_text(f'{{"steps": [{step}]}}')
+
+    (read,) = read_script(path).steps
+
+    assert repr(read.model_dump()["params"]) == "{'a': 1, 'b': 1.0, 'c': 1000.0}"
 
 
 def test_a_missing_file_and_one_that_is_no_text_are_told(tmp_path: Path) -> None:

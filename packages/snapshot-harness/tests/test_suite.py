@@ -91,6 +91,17 @@ def test_all_problems_of_a_suite_are_told_with_the_nearest_known_key(tmp_path: P
             'command = ["x"]\n[[rule]]\ntoken = "t"\npattern = "("\n',
             "`pattern` is no regular expression",
         ),
+        (
+            'command = ["x"]\n[[rule]]\ntoken = "a1"\npattern = "[0-9]"\n',
+            "`pattern` matches a part of `token`",
+        ),
+        ('command = ["x"]\n[[rule]]\ntoken = "t"\npath = "a..b["\n', "`path` is none; one is"),
+        ("\ufeffcommand = []\n", "suite.toml: the file begins with a byte-order mark"),
+        (f"command = {'[' * 5000}\n", "suite.toml: nested too deeply"),
+        (f"max_fixture_bytes = {'1' * 5000}\n", "Exceeds the limit"),
+        ('command = ["x"]\n[deadlines]\nstep_s = true\n', "step_s: input should be a valid number"),
+        ('command = ["x"]\n[deadlines]\nstep_s = "3"\n', "step_s: input should be a valid number"),
+        ('command = ["x"]\n[deadlines]\nstep_s = inf\n', "step_s: input should be a finite number"),
     ],
 )
 def test_what_a_suite_may_not_say_is_refused(tmp_path: Path, text: str, what: str) -> None:

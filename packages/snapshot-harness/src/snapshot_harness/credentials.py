@@ -9,12 +9,12 @@ _START = r"(?:(?<![A-Za-z0-9_])|(?<=\\[bfnrt])|(?<=\\u[0-9A-Fa-f]{4})|(?<=[0-9[]
 """Where a word begins, also behind what ends in a letter: an escape of JSON, or a colour's."""
 
 _FORMATS: tuple[tuple[str, str, str], ...] = (
-    ("a private key", "PRIVATE KEY", r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----"),
+    ("a private key", "-----BEGIN", r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY(?: BLOCK)?-----"),
     ("an API key", "sk-", r"sk-(?:ant-|proj-|or-v1-|svcacct-)?[A-Za-z0-9_-]{20,}"),
-    ("a GitHub token", "gh", r"gh[pousr]_[A-Za-z0-9]{30,}"),
+    ("a GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{30,}"),
     ("a GitHub token", "github_pat_", r"github_pat_[A-Za-z0-9_]{30,}"),
     ("a GitLab token", "glpat-", r"glpat-[A-Za-z0-9_-]{20,}"),
-    ("an AWS access key id", "IA", r"(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
+    ("an AWS access key id", "AKIA ASIA", r"(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
     ("a Google API key", "AIza", r"AIza[A-Za-z0-9_-]{35}"),
     ("a Slack token", "xox", r"xox[abeoprs]-[A-Za-z0-9-]{10,}"),
     ("a Hugging Face token", "hf_", r"hf_[A-Za-z0-9]{30,}"),
@@ -28,14 +28,14 @@ _FORMATS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "an authorization header",
-        "uthorization",
-        r"(?i:authorization\W{1,8}(?:bearer|basic)\s+[A-Za-z0-9+/=._~-]{16,})",
+        "authorization Authorization AUTHORIZATION",
+        r"(?:authorization|Authorization|AUTHORIZATION)(?i:\W{1,8}(?:bearer|basic)\s+[A-Za-z0-9+/=._~-]{16,})",
     ),
     ("a password in a URL", "://", r"[a-z][a-z0-9+.-]*://[^\s/:@\"'\\]+:[^\s/:@\"'\\{}$<*]{6,}@"),
 )
-"""What it is, a text that is in each of them, and the pattern; the text is looked for first."""
+"""What it is, words of which each has one, and the pattern; the words are looked for first."""
 
-_PATTERNS = [(what, needle, re.compile(_START + form)) for what, needle, form in _FORMATS]
+_PATTERNS = [(what, words.split(), re.compile(_START + form)) for what, words, form in _FORMATS]
 _KEY_LIKE = re.compile(
     r"(?:^|_)(?:API_?KEY|KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|AUTH)(?:_|$)",
     re.IGNORECASE,
@@ -88,8 +88,8 @@ def _spans(text: str, environ: Mapping[str, str]) -> Iterator[tuple[int, int, st
             while start >= 0:
                 yield start, start + len(spelled), f"the value of {name}"
                 start = text.find(spelled, start + len(spelled))
-    for what, needle, pattern in _PATTERNS:
-        if needle in text or needle.upper() in text:
+    for what, words, pattern in _PATTERNS:
+        if any(word in text for word in words):
             yield from ((*match.span(), what) for match in pattern.finditer(text))
 
 

@@ -2,6 +2,7 @@
 
 import difflib
 import json
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +35,6 @@ class Strict(pydantic.BaseModel):
         extra="forbid",
         frozen=True,
         strict=True,
-        populate_by_name=True,
         use_attribute_docstrings=True,
     )
 
@@ -48,8 +48,8 @@ def read_toml(path: Path, model: type[Document]) -> Document:
     text = read_text(path)
     try:
         value = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(problems=[_syntax(path, str(error))]) from None
+    except (ValueError, RecursionError) as error:
+        raise ScenarioError(problems=[_syntax(path, error)]) from None
     return _validate(path, text, value, model, locate=line_in_toml)
 
 
@@ -61,9 +61,14 @@ def read_json(path: Path, model: type[Document]) -> Document:
     """
     text = read_text(path)
     try:
-        value = json.loads(text, object_pairs_hook=_no_duplicates)
-    except ValueError as error:
-        raise ScenarioError(problems=[_syntax(path, str(error))]) from None
+        value = json.loads(
+            text,
+            object_pairs_hook=_no_duplicates,
+            parse_constant=_no_number,
+            parse_float=_finite,
+        )
+    except (ValueError, RecursionError) as error:
+        raise ScenarioError(problems=[_syntax(path, error)]) from None
     return _validate(path, text, value, model, locate=line_in_json)
 
 
@@ -74,7 +79,10 @@ def read_text(path: Path) -> str:
         ScenarioError: It is not.
     """
     try:
-        return path.read_text("utf-8")
+        text = path.read_text("utf-8")
+        if not text.startswith("\ufeff"):
+            return text
+        what, hint = "the file begins with a byte-order mark", "save it as UTF-8 without one"
     except FileNotFoundError:
         what = "the file is missing"
         hint = _MAKES.get(path.name) or f"write {path.name}; the README shows one"
@@ -101,7 +109,8 @@ def _validate(
     raise ScenarioError(problems=problems)
 
 
-def _syntax(path: Path, message: str) -> Problem:
+def _syntax(path: Path, error: Exception) -> Problem:
+    message = "nested too deeply" if isinstance(error, RecursionError) else str(error)
     line = re.search(r"line (\d+)", message)
     number = int(line[1]) if line else None
     return Problem(path=path, line=number, what=message, hint="correct the syntax there")
@@ -114,6 +123,17 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise ValueError(f"key {twice!r} stands twice in one object")
     return value
+
+
+def _no_number(name: str) -> object:
+    raise ValueError(f"{name} is no JSON: there is no such number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"the number {text} is too large for anybody who reads it")
+    return number
 
 
 def _told(place: "_Place", detail: Mapping[str, Any]) -> tuple[str, str]:

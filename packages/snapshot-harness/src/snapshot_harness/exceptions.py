@@ -55,9 +55,9 @@ class NestingError(HarnessError):
 
     def __init__(self) -> None:
         super().__init__(
-            "a record of the log or the transcript is nested too deeply\n"
+            "a record of the log or the transcript, or a step, is nested too deeply\n"
             "  Some hundred levels can be followed.\n"
-            "  hint: let the agent write flatter JSON"
+            "  hint: let the agent write flatter JSON, or flatten input.json"
         )
 
 

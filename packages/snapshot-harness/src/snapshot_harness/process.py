@@ -222,8 +222,10 @@ def _spawn(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> subprocess
             umask=0o022,
             bufsize=0,
         )
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        # The second: a name or a value that no system can pass on.
+        reason = error.strerror if isinstance(error, OSError) else str(error)
         raise AgentExitedError(
-            what=f"the agent did not start: {error.strerror}: {argv[0]!r}",
-            hint="correct `command` in suite.toml",
+            what=f"the agent did not start: {reason}: {argv[0]!r}",
+            hint="correct `command` in suite.toml, or `env` there or in scenario.toml",
         ) from None

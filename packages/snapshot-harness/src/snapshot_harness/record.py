@@ -51,7 +51,7 @@ def record_scenario(suite: Suite, scenario: Scenario, *, say: Say = lambda _: No
     except RecordingFailedError as error:
         failure = replace(report, problems=error.problems, stderr_tail=error.stderr_tail)
         outcome = Outcome(report=failure)
-    except (HarnessError, OSError) as error:
+    except (HarnessError, OSError, RecursionError) as error:
         outcome = Outcome(report=replace(report, problems=problems_of(error), outcome="error"))
     return finish(outcome, environ, started)
 

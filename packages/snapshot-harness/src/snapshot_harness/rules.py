@@ -12,6 +12,8 @@ Identity: TypeAlias = Literal["numbered", "merged"]
 TOKEN = re.compile(r"\{\{[A-Za-z][\w-]*(?::[^{}]*)?\}\}")
 """Anything that is already a token."""
 
+_PART = r"(?:\*\*|\*|[^.\[\]*]+)"
+_PATH = re.compile(rf"(?!\$\Z)(?:\$\.)?{_PART}(?:\.{_PART}|\[(?:\d+|\*)\])*")
 _PATH_PART = re.compile(r"\*\*|\*|\d+|[^.\[\]*]+")
 
 
@@ -29,12 +31,13 @@ class Rule:
         A token that is there already, or what stands at a span of `keep`, is
         replaced as a whole or not at all.
         """
-        if self.pattern is None:
-            return text
+        return text if self.pattern is None else self._once(self.pattern, text, keep)
+
+    def _once(self, pattern: str, text: str, keep: Sequence[tuple[int, int]]) -> str:
         taken = [*keep, *(match.span() for match in TOKEN.finditer(text))]
         pieces: list[str] = []
         position = 0
-        for match in re.finditer(self.pattern, text):
+        for match in re.finditer(pattern, text):
             group = 1 if match.re.groups else 0
             start, end = match.span(group)
             whole = all(start <= a and b <= end for a, b in taken if a < end and start < b)
@@ -58,6 +61,11 @@ class Rules:
     identity: Identity = "numbered"
     rules: tuple[Rule, ...] = ()
     coalesce_chunks: bool = False
+
+
+def is_path(text: str) -> bool:
+    """Tell whether a text is a path that a rule can follow."""
+    return _PATH.fullmatch(text) is not None
 
 
 def _replace(value: Json, parts: list[str], token: str) -> Json:

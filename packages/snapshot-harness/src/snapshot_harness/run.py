@@ -11,7 +11,7 @@ from snapshot_harness.boot import Run
 from snapshot_harness.causes import Cause
 from snapshot_harness.compare import compare
 from snapshot_harness.credentials import redact
-from snapshot_harness.exceptions import HarnessError, ImpureStdoutError, Problem
+from snapshot_harness.exceptions import HarnessError, ImpureStdoutError, NestingError, Problem
 from snapshot_harness.fixtures import roll_forward
 from snapshot_harness.headers import Told
 from snapshot_harness.kept import forget, keep
@@ -51,7 +51,7 @@ def run_scenario(suite: Suite, scenario: Scenario, mode: Mode) -> Outcome:
     work = _refresh if mode is Mode.REFRESH else _replay
     try:
         outcome = work(suite, scenario)
-    except (HarnessError, OSError) as error:
+    except (HarnessError, OSError, RecursionError) as error:
         report = failed(scenario, mode, problems_of(error))
         outcome = Outcome(report=replace(report, outcome="error"))
     return finish(outcome, os.environ, started)
@@ -72,6 +72,8 @@ def problems_of(error: Exception) -> list[str]:
     """Return what an error tells, problem by problem where it holds several."""
     if isinstance(error, OSError):
         return [_own_failure(error)]
+    if isinstance(error, RecursionError):
+        return [str(NestingError())]
     problems: Sequence[Problem] = getattr(error, "problems", ())
     return [str(replace(one, path=shown_path(one.path))) for one in problems] or [str(error)]
 

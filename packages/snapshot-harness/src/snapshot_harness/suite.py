@@ -13,7 +13,7 @@ import pydantic
 from snapshot_harness.documents import Strict, read_toml
 from snapshot_harness.exceptions import Problem, ScenarioError
 from snapshot_harness.paths import is_absolute, whole_path_pattern
-from snapshot_harness.rules import Rule, Rules
+from snapshot_harness.rules import Rule, Rules, is_path
 
 NAME = re.compile(r"[a-z0-9][a-z0-9-]*")
 PARENT_TOKEN = "{{parent}}"  # noqa: S105  a placeholder
@@ -31,11 +31,11 @@ class Capabilities(Strict):
 class Deadlines(Strict):
     """How long what may take, in seconds."""
 
-    step_s: float = pydantic.Field(default=60.0, gt=0, strict=False)
+    step_s: float = pydantic.Field(default=60.0, gt=0, allow_inf_nan=False)
     """One step of input.json, sending included."""
-    scenario_s: float = pydantic.Field(default=120.0, gt=0, strict=False)
+    scenario_s: float = pydantic.Field(default=120.0, gt=0, allow_inf_nan=False)
     """A whole run of the agent."""
-    shutdown_s: float = pydantic.Field(default=10.0, gt=0, strict=False)
+    shutdown_s: float = pydantic.Field(default=10.0, gt=0, allow_inf_nan=False)
     """From the end of the agent's stdin to its exit."""
 
 
@@ -53,11 +53,15 @@ class NormalizationRule(Strict):
     def _one_of_both(self) -> "NormalizationRule":
         if (self.path is None) == (self.pattern is None):
             raise ValueError("a rule has either `path` or `pattern`")
+        if self.path is not None and not is_path(self.path):
+            raise ValueError("`path` is none; one is spelled such as `a.b[0]`, `a.*` or `**.pid`")
         if self.pattern is not None:
             try:
                 re.compile(self.pattern)
             except re.error as error:
                 raise ValueError(f"`pattern` is no regular expression: {error}") from None
+            if Rule(**self.model_dump()).in_text(self.token) != self.token:
+                raise ValueError("`pattern` matches a part of `token`, which would grow each time")
         return self
 
 
@@ -131,7 +135,7 @@ class ScenarioFile(Strict):
     """Where the run's cwd is made, instead of below the run directory: `{{parent}}` in fixtures."""
     platforms: list[str] = pydantic.Field(default=[])
     """`sys.platform` values it is for; none: all."""
-    timeout_s: float | None = pydantic.Field(default=None, gt=0, strict=False)
+    timeout_s: float | None = pydantic.Field(default=None, gt=0, allow_inf_nan=False)
     """Its own deadline, instead of the suite's `scenario_s`."""
     recorded: dict[str, Any] = pydantic.Field(default={})
     """What record wrote; nothing compares it."""
