@@ -28,8 +28,8 @@ _FORMATS: tuple[tuple[str, str, str], ...] = (
     ),
     (
         "an authorization header",
-        "authorization Authorization AUTHORIZATION",
-        r"(?:authorization|Authorization|AUTHORIZATION)(?i:\W{1,8}(?:bearer|basic)\s+[A-Za-z0-9+/=._~-]{16,})",
+        "uthorization UTHORIZATION",
+        r"(?i:authorization\W{1,8}(?:bearer|basic)\s+[A-Za-z0-9+/=._~-]{16,})",
     ),
     ("a password in a URL", "://", r"[a-z][a-z0-9+.-]*://[^\s/:@\"'\\]+:[^\s/:@\"'\\{}$<*]{6,}@"),
 )
