@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from llm_replay.check import problems_of
 from llm_replay.exceptions import ReplayError
@@ -16,14 +17,23 @@ from llm_replay.script import unreadable
 from llm_replay.session_log import read_session_log
 from llm_replay.show import render, summary_of
 
-_EXAMPLES = """\
-examples:
+_EXAMPLES = {
+    "show": """\
   llm-replay show scenarios/fix-typo            what the model said, call by call
   llm-replay show session.jsonl --json          the same for a program
+""",
+    "check": """\
   llm-replay check scenarios/*/                 can these be replayed? every problem
+""",
+    "pack": """\
   llm-replay pack session.jsonl                 rewrite with packed rows
   llm-replay pack --check scenarios/fix-typo    only say whether that would change anything
-
+  llm-replay pack --layout plain session.jsonl  rewrite with a row for each delta
+""",
+}
+_EPILOG = """\
+examples:
+{examples}
 A PATH is a session log, or a directory with session.jsonl, session.1.jsonl, …
 Exit status: 0 fine, 1 a problem was found, 2 the command line makes no sense.
 """
@@ -39,9 +49,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         status = run(options)
         sys.stdout.flush()
-    except ReplayError as error:
-        print(error, file=sys.stderr)
-        return 1
     except BrokenPipeError:  # the reader, `head` say, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
@@ -52,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="llm-replay",
         description=__doc__,
-        epilog=_EXAMPLES,
+        epilog=_EPILOG.format(examples="".join(_EXAMPLES.values())),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -61,7 +68,13 @@ def _parser() -> argparse.ArgumentParser:
         ("check", _check, "tell everything that keeps a log from being replayed"),
         ("pack", _pack, "rewrite a log in canonical layout, atomically"),
     ):
-        command = commands.add_parser(name, help=told, description=f"{told.capitalize()}.")
+        command = commands.add_parser(
+            name,
+            help=told,
+            description=f"{told.capitalize()}.",
+            epilog=_EPILOG.format(examples=_EXAMPLES[name]),
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
         command.add_argument("paths", nargs="+", type=Path, metavar="PATH")
         command.set_defaults(run=run)
         if run is _show:
@@ -80,16 +93,19 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _show(options: argparse.Namespace) -> int:
-    summaries = []
-    for path in options.paths:
-        for index, log in enumerate(inventory_of(path).logs):
-            read = read_session_log(_read(log), name=os.fspath(log))
-            summaries.append(summary_of(read, primary=index == 0))
+    summaries: list[dict[str, Any]] = []
+
+    def show(log: Path, index: int) -> int:
+        read = read_session_log(_read(log), name=os.fspath(log))
+        summaries.append(summary_of(read, primary=index == 0))
+        return 0
+
+    status = _for_each(options.paths, show)
     if options.json:
         print(json.dumps(summaries, indent=2))
-    else:
+    elif summaries:
         print("\n\n".join(map(render, summaries)))
-    return 0
+    return status
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -108,19 +124,37 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _pack(options: argparse.Namespace) -> int:
+    def pack(log: Path, _index: int) -> int:
+        before = _read(log)
+        after = repacked(before, os.fspath(log), layout=options.layout)
+        if after == before:
+            print(f"{log}: is in canonical layout")
+        elif options.check:
+            print(f"{log}: is not in canonical layout\n  hint: llm-replay pack {log}")
+            return 1
+        else:
+            replace_file(log, after)
+            print(f"{log}: {len(before)} bytes, now {len(after)}")
+        return 0
+
+    return _for_each(options.paths, pack)
+
+
+def _for_each(paths: Sequence[Path], do: Callable[[Path, int], int]) -> int:
+    """Do something with every log, told its number; what is wrong with one keeps none back."""
     status = 0
-    for path in options.paths:
-        for log in inventory_of(path).logs:
-            before = _read(log)
-            after = repacked(before, os.fspath(log), layout=options.layout)
-            if after == before:
-                print(f"{log}: is in canonical layout")
-            elif options.check:
-                print(f"{log}: is not in canonical layout\n  hint: llm-replay pack {log}")
+    for path in paths:
+        try:
+            logs = inventory_of(path).logs
+        except ReplayError as error:
+            print(error, file=sys.stderr)
+            logs, status = [], 1
+        for index, log in enumerate(logs):
+            try:
+                status |= do(log, index)
+            except ReplayError as error:
+                print(error, file=sys.stderr)
                 status = 1
-            else:
-                replace_file(log, after)
-                print(f"{log}: {len(before)} bytes, now {len(after)}")
     return status
 
 

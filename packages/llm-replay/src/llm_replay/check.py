@@ -7,7 +7,7 @@ from pathlib import Path
 from llm_replay.derive import DerivedCall, derive_calls
 from llm_replay.exceptions import OverrideError, SessionLogError
 from llm_replay.inventory import Inventory
-from llm_replay.jsonl import as_lines, find_lossy, numbered_objects
+from llm_replay.jsonl import as_lines, lossy_parts, numbered_objects
 from llm_replay.override import (
     Patches,
     Replacement,
@@ -19,6 +19,7 @@ from llm_replay.override import (
 from llm_replay.packing import PACKED, MalformedRowError, count_members
 from llm_replay.script import lawless, lawless_rows, unreadable
 from llm_replay.session_log import SessionLog, malformed, read_header, read_session_log
+from llm_replay.values import shown
 
 
 def problems_of(inventory: Inventory) -> list[str]:
@@ -45,8 +46,8 @@ def _overrides(inventory: Inventory) -> dict[int, SessionOverride]:
 
 def _override_lossy_problems(inventory: Inventory) -> Iterator[str]:
     if inventory.override is not None:
-        for what in find_lossy(inventory.override.read_bytes()):
-            yield f"{inventory.override}: {what}"
+        for row, column, what in lossy_parts(inventory.override.read_bytes()):
+            yield f"{inventory.override}:{row}:{column}: {what}"
 
 
 def _file_problems(
@@ -66,7 +67,7 @@ def _file_problems(
         calls = derive_calls(log.events, seed_length=log.header.seed_length if index else 0)
         yield from _call_problems(log, calls, override)
         yield from _number_problems(log, calls)
-        yield from _override_problems(calls, override, where)
+        yield from _override_problems(calls, override, where, session=index)
 
 
 def _line_problems(data: bytes, name: str) -> Iterator[str]:
@@ -76,10 +77,10 @@ def _line_problems(data: bytes, name: str) -> Iterator[str]:
         try:
             for _, record in numbered_objects([line], name, start=number):
                 if started:
-                    _check_packed(record, name, number)
+                    _check_packed(record, line, name, number)
                 else:
                     started = True
-                    read_header(record, name, number)
+                    read_header(record, line, name, number)
         except SessionLogError as error:
             started = True
             yield str(error)
@@ -90,19 +91,19 @@ def _line_problems(data: bytes, name: str) -> Iterator[str]:
             yield str(error)
 
 
-def _check_packed(record: dict[str, object], name: str, number: int) -> None:
+def _check_packed(record: dict[str, object], line: bytes, name: str, number: int) -> None:
     kind = record.get("type")
     if isinstance(kind, str) and kind in PACKED:
         try:
             count_members(record)
         except MalformedRowError as error:
-            raise malformed(record, error, name, number) from None
+            raise malformed(record, error, line, name, number) from None
 
 
 def _lossy_problems(data: bytes, name: str) -> Iterator[str]:
     for number, line in enumerate(as_lines(data), 1):
-        if line.strip():
-            yield from (f"{name}:{number}: {what}" for what in find_lossy(line))
+        for _, column, what in lossy_parts(line) if line.strip() else ():
+            yield f"{name}:{number}:{column}: {what}"
 
 
 def _call_problems(
@@ -127,20 +128,21 @@ def _number_problems(log: SessionLog, calls: Sequence[DerivedCall]) -> Iterator[
             data = log.events[call.place].get("data")
             told = data.get("call") if type(data) is dict else None
             if told != call.call:
-                where = _where(log, call.place)
-                yield f"{where}: this llm/call says that it is call {told!r}; it is {call.call}"
+                where, said = _where(log, call.place), shown(told)
+                yield f"{where}: this llm/call says that it is call {said}; it is {call.call}"
 
 
 def _override_problems(
-    calls: Sequence[DerivedCall], override: SessionOverride | None, where: str
+    calls: Sequence[DerivedCall], override: SessionOverride | None, where: str, *, session: int
 ) -> Iterator[str]:
     if override is None:
         return
     try:
-        apply_override(calls, override, where=where)
+        apply_override(calls, override, where=where, session=session)
     except OverrideError as error:
         yield str(error)
     if repeats_log(override, calls):
+        where = f"{where}: session {session}" if session else where
         yield f"{where}: it says only what the log derives to\n  hint: remove it"
 
 

@@ -64,13 +64,16 @@ class ClaimFiles:
 
     def take(self, script: int, session: str | None) -> int | None:
         """Return how many calls `session` was served before, or `None`: it is another's."""
-        owners = [owner for bound, owner in self._earlier() if bound == script]
-        mine = session is not None and session in owners
-        if owners and not mine:
+        if self._served_to(script, session) is False:
             return None
         owner = _owner(session)
         found = self._claim(script, owner)
         if found is not None and found != owner:
+            return None
+        # Once more, now that nobody else can: a process may have come and gone since.
+        mine = self._served_to(script, session)
+        if mine is False:
+            self._taken.pop().unlink(missing_ok=True)
             return None
         return self._last_call(script) if mine or found else 0
 
@@ -78,6 +81,11 @@ class ClaimFiles:
         """Give back all that was taken here."""
         while self._taken:
             self._taken.pop().unlink(missing_ok=True)
+
+    def _served_to(self, script: int, session: str | None) -> bool | None:
+        """Say whether another process served `script` to `session`, or `None` if it did to none."""
+        owners = [owner for bound, owner in self._earlier() if bound == script]
+        return session is not None and session in owners if owners else None
 
     def _earlier(self) -> list[tuple[int | None, str | None]]:
         return [

@@ -1,7 +1,7 @@
 """What replay is told: files, pace, and the catalogue of the providers it stands in for. No I/O."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
@@ -76,9 +76,9 @@ def with_environment(config: ReplayConfig, environ: Mapping[str, str]) -> Replay
 
 def _read_config(fields: Fields) -> ReplayConfig:
     config = ReplayConfig(
-        file=fields.text("file"),
-        override_file=fields.text("overrideFile"),
-        child_files=fields.texts("childFiles"),
+        file=fields.path("file"),
+        override_file=fields.path("overrideFile"),
+        child_files=fields.paths("childFiles"),
         providers=fields.objects("providers", _read_provider),
         pace_ms=fields.integer("paceMs", at_least=0),
         pace=fields.choice("pace", ("recorded",)),
@@ -107,7 +107,7 @@ def _read_model(fields: Fields) -> ReplayModelConfig:
         id=fields.required_text("id"),
         name=fields.text("name") or "",
         context_window=fields.integer("contextWindow", at_least=1),
-        input_modalities=fields.choices("inputModalities", ("text", "image")) or ("text",),
+        input_modalities=fields.choices("inputModalities", ("text", "image"), default=("text",)),
         max_output_tokens=fields.integer("maxOutputTokens", at_least=1),
         reasoning_efforts=fields.texts("reasoningEfforts"),
     )
@@ -143,39 +143,48 @@ def _as_document(config: ReplayConfig) -> dict[str, Any]:
     return _present(
         file=_path_text(config.file),
         overrideFile=_path_text(config.override_file),
-        childFiles=[_path_text(child) for child in config.child_files],
-        providers=[_provider_document(provider) for provider in config.providers],
+        childFiles=_each(config.child_files, _path_text),
+        providers=_each(config.providers, _provider_document),
         paceMs=config.pace_ms,
         pace=config.pace,
     )
 
 
-def _provider_document(provider: ReplayProviderConfig) -> dict[str, Any]:
-    policy = provider.retry_policy
+# What follows takes anything, since nothing was checked yet: what isn't of its type passes
+# through, for reading to refuse.
+
+
+def _provider_document(provider: object) -> object:
+    if not isinstance(provider, ReplayProviderConfig):
+        return provider
     return _present(
         id=provider.id,
         name=provider.name or None,
-        models=[_model_document(model) for model in provider.models],
-        retryPolicy=None if policy is None else _policy_document(policy),
+        models=_each(provider.models, _model_document),
+        retryPolicy=_policy_document(provider.retry_policy),
     )
 
 
-def _model_document(model: ReplayModelConfig) -> dict[str, Any]:
+def _model_document(model: object) -> object:
+    if not isinstance(model, ReplayModelConfig):
+        return model
     return _present(
         id=model.id,
         name=model.name or None,
         contextWindow=model.context_window,
-        inputModalities=list(model.input_modalities),
+        inputModalities=_each(model.input_modalities),
         maxOutputTokens=model.max_output_tokens,
-        reasoningEfforts=list(model.reasoning_efforts),
+        reasoningEfforts=_each(model.reasoning_efforts),
     )
 
 
-def _policy_document(policy: RetryPolicy) -> dict[str, Any]:
+def _policy_document(policy: object) -> object:
+    if not isinstance(policy, RetryPolicy):
+        return policy
     return {
         "mode": policy.mode,
         "maxRetries": policy.max_retries,
-        "codes": list(policy.codes),
+        "codes": _each(policy.codes),
         "instant": policy.instant,
         "backoff": {
             "initialDelayMs": policy.initial_delay_ms,
@@ -186,8 +195,13 @@ def _policy_document(policy: RetryPolicy) -> dict[str, Any]:
     }
 
 
-def _path_text(path: PathText | None) -> str | None:
-    return None if path is None else os.fspath(path)
+def _path_text(path: object) -> object:
+    return os.fspath(path) if isinstance(path, os.PathLike) else path
+
+
+def _each(values: object, convert: Callable[[object], object] = lambda value: value) -> object:
+    """Return a list of the values, each converted; a text is one value and no list of letters."""
+    return [convert(value) for value in values] if isinstance(values, list | tuple) else values
 
 
 def _present(**fields: Any) -> dict[str, Any]:  # noqa: ANN401  a JSON value of any kind

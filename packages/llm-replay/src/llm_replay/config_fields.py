@@ -5,6 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 
 from llm_replay.exceptions import ConfigError, Problem
+from llm_replay.values import shown
+
+MOST = 2**53 - 1
+"""The largest number that every reader takes exactly."""
 
 T = TypeVar("T")
 C = TypeVar("C", bound=str)
@@ -32,6 +36,19 @@ class Fields:
         found: str | None = self._read(key, _is_text, "must be a string that isn't empty")
         return found
 
+    def path(self, key: str) -> str | None:
+        """Return the name of a file, or `None` where there is none."""
+        found = self.text(key)
+        self._refuse_nul(key, found)
+        return found
+
+    def paths(self, key: str) -> tuple[str, ...]:
+        """Return a list of names of files."""
+        found = self.texts(key)
+        for index, item in enumerate(found):
+            self._refuse_nul(f"{key}[{index}]", item)
+        return found
+
     def required_text(self, key: str) -> str:
         """Return a string that isn't empty and has to be there."""
         if key not in self._value:
@@ -52,12 +69,14 @@ class Fields:
         found = self._read(key, lambda value: value in choices, f"must be {known}")
         return found if found is None or found in choices else None
 
-    def choices(self, key: str, choices: Sequence[C]) -> tuple[C, ...]:
-        """Return a list of some of `choices`."""
-        found = self._list(key, ())
+    def choices(self, key: str, choices: Sequence[C], *, default: Sequence[C]) -> tuple[C, ...]:
+        """Return a list of some of `choices`, at least one, or `default` where there is none."""
+        found = self._list(key, default)
+        if not found:
+            self.problem(key, f"must hold at least one of {_listed(choices)}")
         for index, item in enumerate(found):
             if item not in choices:
-                self.problem(f"{key}[{index}]", f"must be {_listed(choices)}, not {item!r}")
+                self.problem(f"{key}[{index}]", f"must be {_listed(choices)}, not {shown(item)}")
         return tuple(item for item in found if item in choices)
 
     def flag(self, key: str) -> bool:
@@ -72,20 +91,18 @@ class Fields:
         """Return a whole number, or `default` where there is none."""
         found = self._read(
             key,
-            lambda value: type(value) is int and value >= at_least,
-            f"must be a whole number of at least {at_least}",
+            lambda value: type(value) is int and at_least <= value <= MOST,
+            f"must be a whole number from {at_least} to 2^53-1",
         )
         return default if found is None else found
 
-    def number(
-        self, key: str, *, at_least: float, at_most: float = float("inf"), default: float
-    ) -> float:
+    def number(self, key: str, *, at_least: int, at_most: int = MOST, default: float) -> float:
         """Return a number, or `default` where there is none."""
-        bounds = f"of at least {at_least}" if at_most == float("inf") else "from 0 to 1"
+        most = "2^53-1" if at_most == MOST else at_most
         found = self._read(
             key,
             lambda value: type(value) in {int, float} and at_least <= value <= at_most,
-            f"must be a number {bounds}",
+            f"must be a number from {at_least} to {most}",
         )
         return default if found is None else float(found)
 
@@ -119,6 +136,10 @@ class Fields:
                 meant = f"did you mean {near[0]!r}?" if near else f"known: {_listed(self._asked)}"
                 self.problem(str(key), f"is not a key of this table; {meant}")
 
+    def _refuse_nul(self, key: str, path: Any) -> None:  # noqa: ANN401  whatever was said
+        if isinstance(path, str) and "\0" in path:
+            self.problem(key, f"must be the name of a file, and none has a NUL in it: {path!r}")
+
     def _inner(self, key: str, value: Mapping[str, Any]) -> "Fields":
         return Fields(f"{self._place}.{key}" if self._place else key, value, self._problems)
 
@@ -133,7 +154,7 @@ class Fields:
         found = self._value[key]
         if check(found):
             return found
-        self.problem(key, f"{what}, not {found!r}")
+        self.problem(key, f"{what}, not {shown(found)}")
         return None
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from llm_replay.calls import DerivedCall, Purpose, ReplayEntry
 from llm_replay.packing import PACKED, count_members
+from llm_replay.values import shown
 
 __all__ = ["DerivedCall", "ReplayEntry", "derive_calls", "derive_replay_script"]
 
@@ -158,15 +159,15 @@ class _Derivation:
     def _begin(self, index: int, turn: Any, step: Any) -> _Open:  # noqa: ANN401  any JSON
         """Open a call that the log did not announce."""
         self._leave(index, "chunks of another step follow")
-        self._open = _Open(turn=turn, step=step, place=index)
+        self._open = _Open(turn=_label(turn), step=_label(step), place=index)
         return self._open
 
     def _asked(self, index: int, data: dict[str, Any]) -> None:
         self._leave(index, "the next call follows")
         purpose: Purpose = "compaction" if data.get("purpose") == "compaction" else "turn"
         self._open = _Open(
-            turn=data.get("turn"),
-            step=data.get("step"),
+            turn=_label(data.get("turn")),
+            step=_label(data.get("step")),
             place=index,
             purpose=purpose,
             announced=True,
@@ -183,7 +184,7 @@ class _Derivation:
             if kind in ("aborted", "interrupted"):
                 self._close(call, index, "hang")
             else:
-                self._leave(index, f"the turn ended with {kind!r}")
+                self._leave(index, f"the turn ended with {shown(kind)}")
 
     def _summary(self, index: int, data: dict[str, Any]) -> None:
         if data.get("llmStreamCall") is not True:
@@ -193,7 +194,7 @@ class _Derivation:
         call = self._announced("compaction")
         if call is None:
             self._leave(index, "a compaction follows")
-            turn, step = data.get("turn"), data.get("step")
+            turn, step = _label(data.get("turn")), _label(data.get("step"))
             call = _Open(turn=turn, step=step, place=index, purpose="compaction")
         output = data.get("rawOutput")
         if type(output) is list and all(type(block) is dict for block in output):
@@ -272,6 +273,11 @@ def _length(event: dict[str, Any]) -> int:
     """Return how many events a record stands for."""
     packed = type(event) is dict and event.get("type") in tuple(PACKED)
     return count_members(event) if packed else 1
+
+
+def _label(value: Any) -> Any:  # noqa: ANN401  any JSON
+    """Return a turn or a step as it is compared: what is no such thing is only told."""
+    return shown(value) if type(value) in (dict, list) else value
 
 
 def _bare(data: dict[str, Any]) -> bool:

@@ -2,7 +2,8 @@
 
 orjson reads and writes everything it can. It refuses lone surrogates, which a
 stream cut in the middle of an emoji does contain; such a line, and no other,
-goes through the standard library.
+goes through the standard library. What is nested more deeply than a log ever
+is gets refused here, so that nobody after us has to follow it.
 """
 
 import io
@@ -15,11 +16,20 @@ from typing import Any, NoReturn
 import orjson
 
 from llm_replay.exceptions import SessionLogError
+from llm_replay.places import deep_place, lossy_places
+from llm_replay.values import nests_deeper
+
+DEPTH = 200
+"""How deeply a value may be nested: every reader, and every writer, goes that far."""
+
+SHORT = 2 * DEPTH
+"""How many bytes a line may have that can't be nested too deeply, whatever is in it."""
 
 _SURROGATE_ESCAPE = re.compile(rb"\\u[dD][89a-fA-F]")
 _CONFLICT_MARKS = (b"<<<<<<<", b"=======", b">>>>>>>", b"|||||||")
 _BOM = b"\xef\xbb\xbf"
 _INT_MIN, _INT_MAX = -(2**63), 2**64 - 1
+_LONGEST = len(str(_INT_MAX))
 
 
 def as_lines(data: bytes | str) -> Iterable[bytes]:
@@ -47,6 +57,8 @@ def numbered_objects(
             raise SessionLogError(
                 name=name, line=number, column=1, what="this line is not a JSON object"
             )
+        if len(line) > SHORT and is_deep(line, value):
+            raise _too_deep(line, name, number)
         yield number, value
 
 
@@ -57,9 +69,17 @@ def loads(line: bytes, *, name: str, number: int | None = None) -> Any:  # noqa:
         SessionLogError: It is not JSON; the text says what it looks like instead.
     """
     try:
-        return orjson.loads(line)
+        value = orjson.loads(line)
     except orjson.JSONDecodeError:
-        return _loads_surrogates(line, name, number)
+        value = _loads_surrogates(line, name, number)
+    if is_deep(line, value):
+        raise _too_deep(line, name, number)
+    return value
+
+
+def is_deep(line: bytes, value: object) -> bool:
+    """Say whether a value that was read from a line is nested too deeply; quick if it is not."""
+    return line.count(b"[") + line.count(b"{") > DEPTH and nests_deeper(value, DEPTH)
 
 
 def dump_line(value: object) -> bytes:
@@ -86,27 +106,24 @@ def find_lossy(line: bytes) -> list[str]:
 
     Duplicate keys, and integers outside the 64 bits that a reader may keep.
     """
-    found: list[str] = []
+    return [what for _, _, what in lossy_parts(line)]
 
-    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        seen: set[str] = set()
-        for key, _ in items:
-            if key in seen:
-                found.append(f"the key {key!r} stands twice in one object")
-            seen.add(key)
-        return dict(items)
 
-    def integer(text: str) -> int:
-        value = _python_int(text)
-        if value is None or not _INT_MIN <= value <= _INT_MAX:
-            found.append(f"the integer {text[:24]} does not fit into 64 bits")
-        return 0
+def lossy_parts(text: bytes) -> list[tuple[int, int, str]]:
+    """Say what of a readable text different readers take differently, each with row and column."""
+    found: list[bool] = []
 
-    try:
-        json.loads(line.decode(), object_pairs_hook=pairs, parse_int=integer)
-    except RecursionError:
-        found.append("it is nested more deeply than every reader goes")
-    return found
+    def pairs(items: list[tuple[str, Any]]) -> None:
+        if len(items) != len(dict(items)):
+            found.append(True)
+
+    def integer(text: str) -> None:
+        if not _fits(text):
+            found.append(True)
+
+    decoded = text.decode()
+    json.loads(decoded, object_pairs_hook=pairs, parse_int=integer)
+    return lossy_places(decoded, _fits) if found else []
 
 
 def _loads_surrogates(line: bytes, name: str, number: int | None) -> Any:  # noqa: ANN401  JSON
@@ -135,17 +152,24 @@ def _finite(text: str) -> float:
     return value
 
 
-def _python_int(text: str) -> int | None:
-    """Read an integer; `None` if it is longer than Python likes to read."""
-    try:
-        return int(text)
-    except ValueError:
-        return None
+def _fits(integer: str) -> bool:
+    """Say whether an integer fits into the 64 bits of any reader, with or without a sign."""
+    return len(integer) <= _LONGEST and _INT_MIN <= int(integer) <= _INT_MAX
 
 
 def _int_as_orjson(text: str) -> int | float:
-    value = _python_int(text)
-    return value if value is not None and _INT_MIN <= value <= _INT_MAX else _finite(text)
+    return int(text) if _fits(text) else _finite(text)
+
+
+def _too_deep(line: bytes, name: str, number: int | None) -> SessionLogError:
+    row, column = deep_place(line.decode(), DEPTH)
+    return SessionLogError(
+        name=name,
+        line=number or row,
+        column=column,
+        what=f"this is nested more than {DEPTH} levels deep",
+        hint="keep what is nested so deeply as a string of JSON",
+    )
 
 
 def _refuse(line: bytes, name: str, number: int | None) -> NoReturn:

@@ -15,6 +15,7 @@ from llm_replay.derive import DerivedCall, ReplayEntry
 from llm_replay.exceptions import OverrideError, Problem, SessionLogError
 from llm_replay.jsonl import loads
 from llm_replay.packing import is_safe_integer
+from llm_replay.values import shown
 
 
 class ReplayOverridePatch(TypedDict):
@@ -88,9 +89,15 @@ def parse_override(
 
 
 def apply_override(
-    calls: Sequence[DerivedCall], override: SessionOverride | None, *, where: str = "override"
+    calls: Sequence[DerivedCall],
+    override: SessionOverride | None,
+    *,
+    where: str = "override",
+    session: int = 0,
 ) -> list[ReplayEntry | None]:
     """Return the entries of a session, `None` for a hole that no patch fills.
+
+    Errors name a `session` that is not the primary one, by the number of its file.
 
     Raises:
         OverrideError: A patch stands behind the end of the script.
@@ -104,9 +111,10 @@ def apply_override(
     if past:
         count = f"{len(calls)} call{'' if len(calls) == 1 else 's'}"
         what = f"the script has {count}; {len(calls)} appends, more is past the end"
+        which = f"session {session}, " if session else ""
         raise OverrideError(
             where=where,
-            problems=[Problem(f"patch at {place}", what) for place in past],
+            problems=[Problem(f"{which}patch at {place}", what) for place in past],
             hint="see `llm-replay show` for the calls of a log",
         )
     for place, entry in override.by_place.items():
@@ -198,7 +206,7 @@ class _Reader:
             return {}
         kind = value.get("kind")
         if type(kind) is not str or kind not in _KEYS:
-            self._problem(f"{place}.kind", f"must be chunks, throw or hang, not {kind!r}")
+            self._problem(f"{place}.kind", f"must be chunks, throw or hang, not {shown(kind)}")
             return {}
         required, optional = _KEYS[kind]
         if not required <= value.keys() <= required | optional:

@@ -4,7 +4,7 @@ A row of kind `text-chunks`, `reasoning-chunks` or `tool-call-chunks` holds
 parallel lists; expanding it gives exactly the events it was made of.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate, count, pairwise
 from typing import Any, TypeGuard
 
@@ -33,7 +33,14 @@ _TAG = {delta: tag for tag, delta in PACKED.items()}
 
 
 class MalformedRowError(ReplayError):
-    """A packed row is not exactly what a packed row is; the message says which part."""
+    """A packed row is not exactly what a packed row is; the message says which part.
+
+    `path` leads to that part, or to what it is missing in.
+    """
+
+    def __init__(self, what: str, *path: str | int) -> None:
+        self.path = path
+        super().__init__(what)
 
 
 def expand_row(row: Row) -> list[Row]:
@@ -118,42 +125,50 @@ def is_safe_integer(value: object) -> TypeGuard[int | float]:
 def _check_row(row: Row) -> None:
     """Look at every part of a packed row; what a projected one leaves out counts as 0."""
     if not _BARE <= row.keys() <= _ENVELOPE:
-        raise MalformedRowError("its keys must be exactly type, seq0, time0, data")
+        what = "its keys must be exactly type, seq0, time0, data"
+        raise MalformedRowError(what, *_odd(row, _ENVELOPE))
     seq0, time0, data = row.get("seq0", 0), row.get("time0", 0), row["data"]
     if not is_safe_integer(seq0) or seq0 < 0:
-        raise MalformedRowError("seq0 must be an integer from 0 to 2^53-1")
+        raise MalformedRowError("seq0 must be an integer from 0 to 2^53-1", "seq0")
     if not is_safe_integer(time0):
-        raise MalformedRowError("time0 must be an integer within ±(2^53-1)")
+        raise MalformedRowError("time0 must be an integer within ±(2^53-1)", "time0")
     _check_data(row["type"], data)
     gaps: list[int] = data["dt"]
     if seq0 + len(gaps) > _SAFE:
-        raise MalformedRowError("the seq of its last member leaves ±(2^53-1)")
+        raise MalformedRowError("the seq of its last member leaves ±(2^53-1)", "seq0")
     widest = max(max(gaps, default=0), -min(gaps, default=0))
     if widest > _SAFE:
-        raise MalformedRowError("dt must be a list of integers within ±(2^53-1)")
+        raise _bad_gap(gaps)
     if abs(time0) + widest * len(gaps) > _SAFE:  # then, and only then, look at each
         _check_times(accumulate(gaps, initial=time0))
 
 
 def _check_data(tag: str, data: object) -> None:
     if type(data) is not dict:
-        raise MalformedRowError("data must be an object")
+        raise MalformedRowError("data must be an object", "data")
     tool = tag == "tool-call-chunks"
     if data.keys() - {"name"} != _TOOL_KEYS if tool else data.keys() != _TEXT_KEYS:
         expected = "turn, step, index, dt, id, name?, args" if tool else ", ".join(_TEXT_ORDER)
-        raise MalformedRowError(f"data must have exactly the keys {expected}")
+        odd = _odd(data, {*_TOOL_KEYS, "name"} if tool else _TEXT_KEYS)
+        raise MalformedRowError(f"data must have exactly the keys {expected}", "data", *odd)
     if not {type(data["turn"]), type(data["step"]), type(data["index"])} <= _NUMBERS:
-        raise MalformedRowError("turn, step and index must be numbers")
+        key = next(key for key in ("turn", "step", "index") if type(data[key]) not in _NUMBERS)
+        raise MalformedRowError("turn, step and index must be numbers", "data", key)
     if tool and not (type(data["id"]) is str and type(data.get("name", "")) is str):
-        raise MalformedRowError("id, and name where there is one, must be strings")
+        key = "name" if type(data["id"]) is str else "id"
+        raise MalformedRowError("id, and name where there is one, must be strings", "data", key)
     field = "args" if tool else "texts"
     members, gaps = data[field], data["dt"]
     if type(members) is not list or set(map(type, members)) != {str}:
-        raise MalformedRowError(f"{field} must be a list of strings, at least one")
+        what = f"{field} must be a list of strings, at least one"
+        raise MalformedRowError(
+            what, "data", field, *_first(members, lambda item: type(item) is str)
+        )
     if type(gaps) is not list or not _are_integers(gaps):
-        raise MalformedRowError("dt must be a list of integers within ±(2^53-1)")
+        raise _bad_gap(gaps)
     if len(gaps) != len(members) - 1:
-        raise MalformedRowError(f"dt has {len(gaps)} gaps for {len(members)} members")
+        what = f"dt has {len(gaps)} gaps for {len(members)} members"
+        raise MalformedRowError(what, "data", "dt")
 
 
 def _are_integers(numbers: list[Any]) -> bool:
@@ -162,8 +177,26 @@ def _are_integers(numbers: list[Any]) -> bool:
 
 
 def _check_times(times: Iterable[float]) -> None:
-    if not all(map(is_safe_integer, times)):
-        raise MalformedRowError("the time of a member leaves ±(2^53-1)")
+    for place, time in enumerate(times):
+        if not is_safe_integer(time):
+            what = "the time of a member leaves ±(2^53-1)"
+            raise MalformedRowError(what, "data", "dt", place - 1)
+
+
+def _bad_gap(gaps: object) -> MalformedRowError:
+    what = "dt must be a list of integers within ±(2^53-1)"
+    return MalformedRowError(what, "data", "dt", *_first(gaps, is_safe_integer))
+
+
+def _odd(record: Row, known: set[str]) -> list[str]:
+    """Return the first key that is one too many, if none is missing only."""
+    return [key for key in record if key not in known][:1]
+
+
+def _first(members: object, is_fine: Callable[[object], bool]) -> list[int]:
+    """Return the index of the first member that is not fine, if there are members."""
+    listed = members if type(members) is list else []
+    return [place for place, member in enumerate(listed) if not is_fine(member)][:1]
 
 
 def _runs(events: Iterable[Row]) -> Iterator[list[Row]]:

@@ -10,13 +10,24 @@ from typing import Any
 
 from llm_replay.derive import ReplayEntry
 from llm_replay.exceptions import PatternTimeoutError, PlaceholderError
-from llm_replay.values import map_strings, strings
+from llm_replay.values import map_strings, shown, strings
 
 TIMEOUT_S = 1.0
 """How long all matching of one pattern may take."""
 
+LONGEST, LARGEST = 1000, 2000
+"""How many characters a pattern may have, and how many elements when its repeats are written out.
+
+Nothing stops the package regex while it compiles, and it does write them out.
+"""
+
 _MARKER = "{{fromRequest:"
 _EXCERPT = 200
+_ELEMENTS = re.compile(
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|(?P<opens>\()|(?P<closes>\))"
+    r"|\{(?P<least>[0-9]+)(?:,[0-9]*)?\}|.",
+    re.DOTALL,
+)
 _INDEX = re.compile(r"0|[1-9][0-9]{0,9}")
 
 
@@ -70,7 +81,7 @@ def _parts(text: str) -> Iterator[tuple[bool, str]]:
         end = text.find("}}", start)
         if end < 0:
             raise PlaceholderError(
-                what=f"a fromRequest placeholder never ends, in {text!r}",
+                what=f"a fromRequest placeholder never ends, in {shown(text)}",
                 hint="close it with two braces",
             )
         while text.startswith("}", end + 2):
@@ -93,7 +104,32 @@ def _find(pattern: str, corpus: str) -> str:
     return str(match.group()) if group is None else group
 
 
+def size_of(pattern: str) -> int:
+    """Return how many elements a pattern has when what it repeats at least is written out."""
+    sizes, last = [0], 0
+    for element in _ELEMENTS.finditer(pattern):
+        if element["opens"]:
+            sizes.append(0)
+        elif element["least"]:
+            more = last * (max(1, min(int(element["least"][:9]), LARGEST + 1)) - 1)
+            sizes[-1] += more
+            last += more
+        elif element["closes"] and len(sizes) > 1:
+            last = sizes.pop()
+            sizes[-1] += last
+        else:
+            last = 1
+            sizes[-1] += 1
+    return sum(sizes)
+
+
 def _last_match(pattern: str, corpus: str) -> Any:  # noqa: ANN401  the package regex has no types
+    if len(pattern) > LONGEST or size_of(pattern) > LARGEST:
+        raise PlaceholderError(
+            what=f"the fromRequest pattern {shown(pattern)} is too large",
+            why=f"It may have {LONGEST} characters, and repeat at least {LARGEST} elements.",
+            hint="say what stands around the text that you mean, not the text itself",
+        )
     # Only where a placeholder is there: it takes 20 ms to import.
     import regex  # type: ignore[import-untyped]  # noqa: PLC0415  see above; it has no types
 

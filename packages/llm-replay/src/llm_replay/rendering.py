@@ -1,7 +1,6 @@
 """An entry as it is served: live directories for tokens, live text for placeholders."""
 
 import asyncio
-import copy
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -12,6 +11,7 @@ from llm_replay.derive import ReplayEntry
 from llm_replay.placeholders import has_placeholder, resolve_scripted_entry
 from llm_replay.script import SessionScript
 from llm_replay.tokens import Roots, serve_chunks, serve_value
+from llm_replay.values import copied
 
 Preparation: TypeAlias = Callable[[], Awaitable[ReplayEntry]]
 
@@ -49,7 +49,7 @@ class Rendering:
         outside = self._hand_written if hand_written else self._literal
         if not has_placeholder(entry):
             return _ready(lambda: resolve_scripted_entry(entry, request, outside=outside))
-        asked = _Asked(copy.deepcopy(list(request.messages)))
+        asked = _Asked(copied(list(request.messages)))
 
         async def resolve() -> ReplayEntry:
             # In a thread: a pattern may take a second, and everybody else goes on.

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from llm_replay.exceptions import ScriptError
-from llm_replay.jsonl import as_lines, find_lossy, numbered_objects
+from llm_replay.jsonl import as_lines, lossy_parts, numbered_objects
 from llm_replay.session_log import dump_session_log, read_session_log
 
 _PLACE_KEYS = {"seq", "time", "seq0", "time0"}
@@ -19,16 +19,31 @@ def repacked(data: bytes, name: str, *, layout: Literal["plain", "packed"]) -> b
         SessionLogError: It is no log.
         ScriptError: Rewriting would lose something.
     """
-    for number, line in enumerate(as_lines(data), 1):
-        for what in find_lossy(line) if line.strip() else ():
-            raise ScriptError(where=f"{name}:{number}", what=what, hint="repair the line by hand")
     log = read_session_log(data, name=name)
+    for number, line in enumerate(as_lines(data), 1):
+        for _, column, what in lossy_parts(line) if line.strip() else ():
+            where = f"{name}:{number}:{column}"
+            raise ScriptError(where=where, what=what, hint="repair the line by hand")
     projected = _is_projected(data, name)
     return dump_session_log(log.header.raw, log.events, layout=layout, projected=projected)
 
 
 def replace_file(path: Path, data: bytes) -> None:
-    """Put new content in the place of a file, all or nothing, its permissions kept."""
+    """Put new content in the place of a file, all or nothing, its permissions kept.
+
+    A symbolic link stays one: what is replaced is the file that it leads to.
+
+    Raises:
+        ScriptError: The file system doesn't let us.
+    """
+    try:
+        _replace(path.resolve(), data)
+    except OSError as error:
+        what = f"this file can't be rewritten: {error.strerror}"
+        raise ScriptError(where=os.fspath(path), what=what, hint="it is as it was") from None
+
+
+def _replace(path: Path, data: bytes) -> None:
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -1,9 +1,10 @@
 """What a runtime asked a model, kept as it was, and the rules for every request. No I/O."""
 
-import copy
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from llm_replay.values import copied, same, shown
 
 Message = dict[str, Any]
 
@@ -25,7 +26,10 @@ class RecordedRequest:
 
     def roles(self) -> list[str]:
         """Return the role of each message."""
-        return [str(message.get("role")) for message in self.messages]
+        return [
+            role if isinstance(role := message.get("role"), str) else shown(role)
+            for message in self.messages
+        ]
 
     def tool_result(self, call_id: str) -> dict[str, Any]:
         """Return the last result block that answers `call_id`.
@@ -39,15 +43,15 @@ class RecordedRequest:
         answers = [block for block in found if block.get("toolCallId") == call_id]
         if answers:
             return answers[-1]
-        known = ", ".join(repr(block.get("toolCallId")) for block in found) or "none at all"
+        known = ", ".join(shown(block.get("toolCallId")) for block in found) or "none at all"
         raise LookupError(f"no tool result answers {call_id!r}; there is {known}")
 
 
 def snapshot(request: Any) -> RecordedRequest:  # noqa: ANN401  the runtime's own request
     """Return a deep snapshot of `request`; fields that it doesn't have are empty."""
     return RecordedRequest(
-        messages=copy.deepcopy(list(request.messages)),
-        tools=copy.deepcopy(list(getattr(request, "tools", None) or ())),
+        messages=copied(list(request.messages)),
+        tools=copied(list(getattr(request, "tools", None) or ())),
         system=getattr(request, "system", None),
         session_id=getattr(request, "session_id", None),
         lineage=getattr(request, "lineage", None),
@@ -65,11 +69,11 @@ def pairing_problems(messages: Sequence[Message]) -> list[str]:
     pairing = _Pairing()
     for place, message in enumerate(messages):
         pairing.where = f"messages[{place}]"
-        calls = [block.get("id") for block in _blocks(message, "tool-call")]
+        calls = [_id(block.get("id")) for block in _blocks(message, "tool-call")]
         if calls or message.get("role") == "assistant":
             pairing.ask(calls)
         for block in _blocks(message, "tool-result"):
-            pairing.answer(block.get("toolCallId"))
+            pairing.answer(_id(block.get("toolCallId")))
     pairing.ask([])
     return pairing.problems
 
@@ -79,7 +83,7 @@ def extension_problems(earlier: Sequence[Message], later: Sequence[Message]) -> 
     for place, message in enumerate(earlier):
         if place >= len(later):
             return [f"messages[{place}]: was there in the request before, and is gone"]
-        if message != later[place]:
+        if not same(message, later[place]):
             return [f"messages[{place}]: differs from the request before, which it must extend"]
     return []
 
@@ -118,6 +122,11 @@ class _Pairing:
 
     def _problem(self, what: str) -> None:
         self.problems.append(f"{self.where}: {what}")
+
+
+def _id(value: object) -> object:
+    """Return an id as it can be compared; what is not even a word or a number is none."""
+    return None if isinstance(value, dict | list) else value
 
 
 def _blocks(message: Message, kind: str) -> Iterator[dict[str, Any]]:

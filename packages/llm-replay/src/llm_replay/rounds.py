@@ -1,6 +1,5 @@
 """Builders for hand-written calls: what a model says, in one line each. No I/O."""
 
-import copy
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from llm_replay.chunks import Chunk, FinishReason, TokenUsage
 from llm_replay.derive import ReplayEntry
+from llm_replay.values import copied
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,8 @@ def raw(chunks: Sequence[Chunk]) -> ReplayEntry:
 
 def as_entry(step: Step) -> ReplayEntry:
     """Return the entry that a step stands for, its own copy: steps are used again."""
-    return copy.deepcopy(round_(step) if isinstance(step, Block) else step)
+    entry: ReplayEntry = copied(round_(step) if isinstance(step, Block) else step)
+    return entry
 
 
 def _prefix(after: After) -> list[Chunk]:

@@ -13,9 +13,10 @@ from typing import IO, Any
 
 import orjson
 
-from llm_replay.config import PathText, ReplayConfig
+from llm_replay.config import PathText, ReplayConfig, check_config
 from llm_replay.derive import DerivedCall, ReplayEntry, derive_calls, derive_replay_script
 from llm_replay.exceptions import OverrideError, Problem, ScriptError
+from llm_replay.jsonl import SHORT, is_deep
 from llm_replay.override import Replacement, SessionOverride, apply_override, parse_override
 from llm_replay.packing import MalformedRowError
 from llm_replay.session_log import (
@@ -68,8 +69,10 @@ def load_session_scripts(config: ReplayConfig) -> list[SessionScript]:
     they were created, and in the order of their files where that is equal.
 
     Raises:
+        ConfigError: The configuration says something impossible.
         ReplayError: A file is missing, can't be read, or says something impossible.
     """
+    config = check_config(config)
     files = [config.file, *config.child_files]
     overrides = _read_override(config.override_file, len(files))
     with _no_collection():
@@ -88,8 +91,10 @@ def load_replay_script(config: ReplayConfig) -> list[ReplayEntry]:
     """Return the entries of the primary session alone.
 
     Raises:
+        ConfigError: The configuration says something impossible.
         ReplayError: A file is missing, can't be read, or says something impossible.
     """
+    config = check_config(config)
     override = _read_override(config.override_file, None).get(0)
     return _load(0, config.file, override, config.override_file).entries
 
@@ -120,9 +125,19 @@ def _read_plainly(
     lines: IO[bytes], name: str, *, whole: bool
 ) -> tuple[SessionHeader, list[DerivedCall]]:
     """Read a log in which nothing is out of the ordinary, without a loop of ours per line."""
-    records = map(orjson.loads, lines)
-    header = read_header(next(records, None), name, 1)
-    return header, derive_calls(records, seed_length=0 if whole else header.seed_length)
+    first = next(lines, b"")
+    header = read_header(next(_records([first])), first, name, 1)
+    return header, derive_calls(_records(lines), seed_length=0 if whole else header.seed_length)
+
+
+def _records(lines: Iterable[bytes]) -> Iterator[Any]:
+    """Yield what lines say, but for those that have to be read carefully."""
+    loads = orjson.loads  # this loop is the speed of reading: keep it bare
+    for line in lines:
+        record = loads(line)
+        if len(line) > SHORT and is_deep(line, record):
+            raise TypeError
+        yield record
 
 
 def _read_carefully(
@@ -164,7 +179,7 @@ def _load(
         )
     header, calls = read_calls(name, whole=index == 0)
     where = "" if override_file is None else os.fspath(override_file)
-    entries = apply_override(calls, override, where=where)
+    entries = apply_override(calls, override, where=where, session=index)
     patched = override.by_place.keys() if override else ()
     _refuse_holes(name, calls, patched)
     if header.tokens:

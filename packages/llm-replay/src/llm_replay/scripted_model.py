@@ -31,6 +31,7 @@ from llm_replay.script import SessionScript
 from llm_replay.seam import ModelInfo, RetryPolicy
 from llm_replay.stream import failing
 from llm_replay.tokens import Roots
+from llm_replay.values import same
 
 __all__ = [
     "Block",
@@ -135,7 +136,7 @@ class ScriptedModel:
         problems = pairing_problems(request.messages)
         if self._extends and (earlier := self._earlier(request)):
             problems += extension_problems(earlier.messages, request.messages)
-        if self._rebuild is not None and list(self._rebuild(request)) != request.messages:
+        if self._rebuild and not same(list(self._rebuild(request)), request.messages):
             problems.append("messages: can't be rebuilt from the session log")
         return problems
 

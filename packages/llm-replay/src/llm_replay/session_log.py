@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, Literal
 
 from llm_replay.exceptions import SessionLogError
@@ -15,6 +15,8 @@ from llm_replay.packing import (
     pack_events,
     project_row,
 )
+from llm_replay.places import column_of
+from llm_replay.values import shown
 
 SessionEvent = dict[str, Any]
 """A decoded event: the JSON object, with `seq` and `time`."""
@@ -69,7 +71,11 @@ def read_session_log(data: bytes | str, *, name: str = _NAME) -> SessionLog:
         kind = record.get("type")
         if type(kind) is str and kind in PACKED:
             _fill_in(record, "seq0", "time0", len(events))
-            members = _expand(record, name, number)
+            try:
+                members = expand_row(record)
+            except MalformedRowError as error:
+                line = next(islice(as_lines(data), number - 1, None))
+                raise malformed(record, error, line, name, number) from None
             events += members
             lines += [number] * len(members)
         else:
@@ -101,20 +107,24 @@ def open_log(
     lines: Iterable[bytes], name: str
 ) -> tuple[SessionHeader, Iterator[tuple[int, dict[str, Any]]]]:
     """Read the header; return it with the numbered records after it, not yet read."""
-    records = numbered_objects(lines, name)
-    for number, first in records:
-        return read_header(first, name, number), records
+    numbered = enumerate(lines, 1)
+    for number, line in numbered:
+        for _, first in numbered_objects([line], name, start=number):
+            rest = (line for _, line in numbered)
+            records = numbered_objects(rest, name, start=number + 1)
+            return read_header(first, line, name, number), records
     raise SessionLogError(
         name=name,
         line=1,
+        column=1,
         what="this log is empty",
         why="Even a session without any event has a header.",
         hint="record the scenario, or write the header by hand",
     )
 
 
-def read_header(raw: object, name: str, number: int) -> SessionHeader:
-    """Read the first record of a log.
+def read_header(raw: object, line: bytes, name: str, number: int) -> SessionHeader:
+    """Read the first record of a log, which is what its `line` says.
 
     Raises:
         SessionLogError: It is not a session header that we know.
@@ -122,10 +132,11 @@ def read_header(raw: object, name: str, number: int) -> SessionHeader:
     """
     if type(raw) is not dict:
         raise TypeError
-    for complaint in _header_complaints(raw):
+    for key, complaint in _header_complaints(raw):
         raise SessionLogError(
             name=name,
             line=number,
+            column=column_of(line.decode(), [key]),
             what=complaint,
             why="The first record of a log is its header.",
             hint="name a session log here, written by a version that this one knows",
@@ -144,11 +155,14 @@ def read_header(raw: object, name: str, number: int) -> SessionHeader:
 
 
 def malformed(
-    record: dict[str, Any], error: MalformedRowError, name: str, number: int
+    record: dict[str, Any], error: MalformedRowError, line: bytes, name: str, number: int
 ) -> SessionLogError:
     """Return the error of a packed row that is none, with its place."""
     return SessionLogError(
-        name=name, line=number, what=f"a malformed {record['type']} row: {error}"
+        name=name,
+        line=number,
+        column=column_of(line.decode(), error.path),
+        what=f"a malformed {record['type']} row: {error}",
     )
 
 
@@ -197,23 +211,20 @@ def _fill_in(record: dict[str, Any], seq_key: str, time_key: str, seq: int) -> N
     record.setdefault(time_key, 0)
 
 
-def _expand(record: dict[str, Any], name: str, number: int) -> list[SessionEvent]:
-    try:
-        return expand_row(record)
-    except MalformedRowError as error:
-        raise malformed(record, error, name, number) from None
-
-
-def _header_complaints(raw: dict[str, Any]) -> Iterator[str]:
+def _header_complaints(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what is wrong with a header, each with its key."""
     kind, version, lineage = raw.get("type"), raw.get("version", 0), raw.get("lineage")
     if kind != "session":
-        yield f"the type of the header is {kind!r}, not 'session'"
+        yield "type", f"the type of the header is {shown(kind)}, not 'session'"
     if type(version) not in (int, float) or version not in VERSIONS:
-        yield f"the header has version {version!r}; known are 0 and 1"
+        yield "version", f"the header has version {shown(version)}; known are 0 and 1"
     if "tokens" in raw and (type(raw["tokens"]) is not int or raw["tokens"] != 1):
-        yield f"the header has tokens {raw['tokens']!r}; known is 1"
+        yield "tokens", f"the header has tokens {shown(raw['tokens'])}; known is 1"
     if "lineage" in raw and not (type(lineage) is str and _LINEAGE.fullmatch(lineage)):
-        yield f"the header has lineage {lineage!r}, which is not one such as '1' or '1/2.1.3'"
+        yield (
+            "lineage",
+            f"the header has lineage {shown(lineage)}, which is not one such as '1' or '1/2.1.3'",
+        )
 
 
 def _text(raw: dict[str, Any], key: str) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 from llm_replay.chunks import DELTA_FIELDS
 from llm_replay.derive import DerivedCall, derive_calls
 from llm_replay.session_log import SessionLog
+from llm_replay.values import shown
 
 _WORDS = 400
 _TIMES_MS = range(10**11, 10**14)  # what is smaller is the place in a harvest, and no time
@@ -63,14 +64,14 @@ def _texts(chunks: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
     """Return what was said, block by block; a block's end has the last word."""
     blocks: dict[object, tuple[str, str]] = {}
     for chunk in chunks:
-        kind, index = chunk.get("type"), str(chunk.get("index"))
+        kind, index = chunk.get("type"), _text(chunk.get("index"))
         if kind in ("text-delta", "reasoning-delta"):
             before = blocks.get(index, ("", ""))[1]
-            blocks[index] = kind.removesuffix("-delta"), before + str(chunk.get("text", ""))
+            blocks[index] = kind.removesuffix("-delta"), before + _text(chunk.get("text", ""))
         elif kind == "block-end":
             block = _object(chunk.get("block"))
             if "text" in block:
-                blocks[index] = str(block.get("type")), str(block["text"])
+                blocks[index] = _text(block.get("type")), _text(block["text"])
     return list(blocks.values())
 
 
@@ -78,15 +79,15 @@ def _tool_calls(chunks: Sequence[dict[str, Any]]) -> Iterator[dict[str, str]]:
     """Yield the tools that were called, from the ends of their blocks or else from deltas."""
     found: dict[str, dict[str, str]] = {}
     for chunk in chunks:
-        kind, index = chunk.get("type"), str(chunk.get("index"))
+        kind, index = chunk.get("type"), _text(chunk.get("index"))
         if kind == "tool-call-delta":
             call = found.setdefault(index, {"name": "", "arguments": ""})
-            call["name"] = str(chunk.get("name") or call["name"])
-            call["arguments"] += str(chunk.get(DELTA_FIELDS[kind], ""))
+            call["name"] = _text(chunk.get("name") or call["name"])
+            call["arguments"] += _text(chunk.get(DELTA_FIELDS[kind], ""))
         elif kind == "block-end":
             block = _object(chunk.get("block"))
             if block.get("type") == "tool-call":
-                found[index] = {key: str(block.get(key, "")) for key in ("name", "arguments")}
+                found[index] = {key: _text(block.get(key, "")) for key in ("name", "arguments")}
     yield from found.values()
 
 
@@ -96,6 +97,11 @@ def _last(chunks: Sequence[dict[str, Any]], kind: str, *path: str) -> Any:  # no
     for key in path:
         found = _object(found).get(key)
     return found
+
+
+def _text(value: object) -> str:
+    """Return a text as it is, and of anything else what a person needs to see of it."""
+    return value if isinstance(value, str) else shown(value)
 
 
 def _object(value: object) -> dict[str, Any]:
@@ -136,10 +142,11 @@ def _line(call: dict[str, Any]) -> str:
         place += " (c)" if place else "(c)"
     ended = call["finish"] or ("-" if call["kind"] == "chunks" else call["kind"])
     usage = _object(call["usage"])
-    tokens = f"{usage.get('inputTokens', '')}/{usage.get('outputTokens', '')}" if usage else ""
+    counts = [_text(usage.get(key, "")) for key in ("inputTokens", "outputTokens")]
+    tokens = "/".join(counts) if usage else ""
     time = "" if call["ms"] is None else f"{call['ms'] / 1000:.1f} s"
     return _printable(
-        f"  {call['call']:>4}  {place:<9}  {ended!s:<10}  {call['chunks']:>6}  {tokens:>13}"
+        f"  {call['call']:>4}  {place:<9}  {_text(ended):<10}  {call['chunks']:>6}  {tokens:>13}"
         f"  {time:>8}  {_said(call)}"
     )
 
@@ -151,7 +158,7 @@ def _said(call: dict[str, Any]) -> str:
     words += [f"→ {tool['name']} {tool['arguments']}" for tool in call["toolCalls"]]
     if call["failure"] is not None:
         failure = _object(call["failure"])
-        words.append(f"! {failure.get('code')}: {failure.get('message')}")
+        words.append(f"! {_text(failure.get('code'))}: {_text(failure.get('message'))}")
     return "  ".join(" ".join(word[:_WORDS].split()) for word in words if word)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -81,9 +82,12 @@ class ServedCall:
             case "throw":
                 raise RecordedFailureError(message=entry["message"], code=entry["code"])
             case "hang":
+                # Made before the hang is told, so that a call that can't hang isn't told to; seen
+                # after it, since who waits for the file may kill this process.
+                show = _ready_file(entry["readyFile"]) if "readyFile" in entry else None
                 self.verdict.hanging(self.cursor.track.index, self.call)
-                if "readyFile" in entry:  # last: who waits for it may kill this process
-                    _touch(entry["readyFile"])
+                if show is not None:
+                    show()
                 await asyncio.get_running_loop().create_future()
             case _:
                 await asyncio.sleep(0)
@@ -103,11 +107,31 @@ def _cancelling() -> Callable[[], int]:
     return task.cancelling if task is not None else int
 
 
-def _touch(file: str) -> None:
+def _ready_file(file: str) -> Callable[[], None]:
+    """Make a file under another name; return what gives it its own. One that is there stays."""
     path = Path(file)
-    try:
+    with _creating(file):
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
+        try:
+            path.stat()
+        except FileNotFoundError:
+            made = path.with_name(f".{secrets.token_hex(8)}")
+            made.touch(exist_ok=False)
+        else:
+            path.touch()
+            return lambda: None
+
+    def show() -> None:
+        with _creating(file):
+            made.rename(path)
+
+    return show
+
+
+@contextlib.contextmanager
+def _creating(file: str) -> Iterator[None]:
+    try:
+        yield
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         problem = Problem("readyFile", f"can't be created: {why}")

@@ -70,8 +70,8 @@ def test_check_tells_every_line_that_cannot_be_read(told: Told, tmp_path: Path) 
     out = told("check", "a.jsonl", status=1)
 
     assert [line for line in out.splitlines() if not line.startswith("  ")] == [
-        "a.jsonl:1: the type of the header is 'x', not 'session'",
-        "a.jsonl:2: a malformed text-chunks row: data must be an object",
+        "a.jsonl:1:2: the type of the header is 'x', not 'session'",
+        "a.jsonl:2:23: a malformed text-chunks row: data must be an object",
         "a.jsonl:4:1: this line is not a JSON object",
         "a.jsonl:6:5: this is not JSON: unexpected end of data",
     ]
@@ -81,7 +81,7 @@ def test_check_tells_every_line_that_cannot_be_read(told: Told, tmp_path: Path) 
 def test_check_tells_an_empty_log(content: str, told: Told, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(content)
 
-    assert told("check", "a.jsonl", status=1).startswith("a.jsonl:1: this log is empty\n")
+    assert told("check", "a.jsonl", status=1).startswith("a.jsonl:1:1: this log is empty\n")
 
 
 def test_check_tells_every_call_that_cannot_be_served(told: Told, tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_check_tells_what_readers_take_differently(told: Told, tmp_path: Path) -
     (tmp_path / "a.jsonl").write_text(lines() + '\n{"type":"x","type":"y"}\n')
 
     assert told("check", "a.jsonl", status=1) == (
-        "a.jsonl:3: the key 'type' stands twice in one object\n"
+        "a.jsonl:3:13: the key 'type' stands twice in one object\n"
     )
 
 
@@ -147,6 +147,21 @@ def test_check_tells_what_is_wrong_with_an_override(
     assert problem in told("check", ".", status=1)
 
 
+def test_check_names_the_session_whose_override_is_wrong(told: Told, tmp_path: Path) -> None:
+    for name in ("session.jsonl", "session.1.jsonl", "session.2.jsonl"):
+        write_log(tmp_path / name, *rows(FINISH))
+    patches = [{"at": 2, "entry": hang()}]
+    write_override(tmp_path, {"sessions": {"1": {"patches": patches}, "2": [chunks(FINISH)]}})
+
+    assert told("check", ".", status=1) == (
+        "replay.override.json: 1 problem\n"
+        "  session 1, patch at 2: the script has 1 call; 1 appends, more is past the end\n"
+        "  hint: see `llm-replay show` for the calls of a log\n"
+        "replay.override.json: session 2: it says only what the log derives to\n"
+        "  hint: remove it\n"
+    )
+
+
 def test_check_tells_a_key_that_stands_twice_in_an_override(told: Told, tmp_path: Path) -> None:
     write_log(tmp_path / "session.jsonl", asked())
     (tmp_path / "replay.override.json").write_text(
@@ -154,7 +169,7 @@ def test_check_tells_a_key_that_stands_twice_in_an_override(told: Told, tmp_path
     )
 
     assert told("check", ".", status=1) == (
-        "replay.override.json: the key 'patches' stands twice in one object\n"
+        "replay.override.json:1:15: the key 'patches' stands twice in one object\n"
     )
 
 

@@ -1,4 +1,5 @@
 import itertools
+import re
 import threading
 import time
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ from log_kit import Json, any_text, chunks, json_values, text
 
 from llm_replay import placeholders
 from llm_replay.exceptions import PatternTimeoutError, PlaceholderError
-from llm_replay.placeholders import has_placeholder, resolve_scripted_entry
+from llm_replay.placeholders import has_placeholder, resolve_scripted_entry, size_of
 
 
 def request(*messages: object) -> SimpleNamespace:
@@ -107,7 +108,7 @@ def test_a_pattern_that_finds_nothing_is_refused_with_where_it_searched() -> Non
     assert f": '…{'a' * 200}'\n" in refusal("{{fromRequest:b+}}", "a" * 300)
 
 
-@pytest.mark.parametrize("bad", ["(unclosed", "[z-a]", "a{99999999999999999999}", "(?a)(?u)"])
+@pytest.mark.parametrize("bad", ["(unclosed", "[z-a]", "a{1,99999999999999999999}", "(?a)(?u)"])
 def test_a_pattern_that_is_none_is_refused(bad: str) -> None:
     told = refusal(f"{{{{fromRequest:{bad}}}}}", "a")
 
@@ -132,7 +133,44 @@ def test_keys_of_a_request_may_be_digits_without_end() -> None:
 
 
 def test_a_pattern_that_nests_too_deeply_is_refused() -> None:
-    assert "is not a regular expression" in refusal("{{fromRequest:" + "(?:" * 9000 + "}}", "a")
+    assert "is not a regular expression" in refusal("{{fromRequest:" + "(?:" * 330 + "}}", "a")
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        "a" * 1001,
+        f"\\{'1' * 5000}",
+        "a{2001}",
+        "a{99999999999999999999}",
+        "(?:(?:a{100}){100}){100}",
+        f"{'(?:' * 16}a{'|b){2}' * 16}",
+        "[a-z{]{2001,}?",
+    ],
+)
+def test_a_pattern_that_would_take_long_to_compile_is_refused_before_it_is(
+    large: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("regex.finditer")
+    told = refusal(f"{{{{fromRequest:{large}}}}}", "a")
+
+    assert re.match(r"the fromRequest pattern '[^\n]{1,200}' is too large\n", told)
+    assert told.endswith(
+        "\n  It may have 1000 characters, and repeat at least 2000 elements."
+        "\n  hint: say what stands around the text that you mean, not the text itself"
+    )
+
+
+@pytest.mark.parametrize(
+    ("pattern", "size"),
+    [
+        *((r"", 0), (r"abc", 3), (r"\d\(", 2), (r"[(){9}\]]x", 2), (r"[]a]{3}", 3), (r"a{4}", 4)),
+        *((r"a{0}", 1), (r"a{2,9}", 2), (r"a{,9}", 5), (r"ab{3}c", 5), (r"(ab){3}", 6)),
+        *((r"((a){2}b){3}", 9), (r"a)b(c", 4), (r"(a|b){2}", 6), (r"x{5}y{5}", 10)),
+    ],
+)  # fmt: skip
+def test_the_size_of_a_pattern_counts_what_it_repeats_at_least(pattern: str, size: int) -> None:
+    assert size_of(pattern) == size
 
 
 @pytest.mark.parametrize(

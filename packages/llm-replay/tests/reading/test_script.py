@@ -163,7 +163,7 @@ def test_a_malformed_line_is_refused_with_its_place(tmp_path: Path) -> None:
     log = write_log(tmp_path / "a.jsonl", {"type": "text-chunks", "data": None})
 
     assert refusal(ReplayConfig(file=log)) == (
-        f"{log}:2: a malformed text-chunks row: data must be an object"
+        f"{log}:2:23: a malformed text-chunks row: data must be an object"
     )
 
 

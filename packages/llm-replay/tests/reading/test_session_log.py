@@ -76,13 +76,13 @@ def test_an_event_is_any_object() -> None:
 
 def test_a_malformed_packed_row_is_told_with_its_line() -> None:
     assert complaint(lines({"type": "text-chunks", "data": None})) == (
-        "a.jsonl:2: a malformed text-chunks row: data must be an object"
+        "a.jsonl:2:23: a malformed text-chunks row: data must be an object"
     )
 
 
 def test_an_empty_log_is_refused() -> None:
     assert complaint(" \n\n") == (
-        "a.jsonl:1: this log is empty\n"
+        "a.jsonl:1:1: this log is empty\n"
         "  Even a session without any event has a header.\n"
         "  hint: record the scenario, or write the header by hand"
     )
@@ -102,8 +102,11 @@ def test_an_empty_log_is_refused() -> None:
     ],
 )  # fmt: skip
 def test_a_header_that_is_not_ours_to_read_is_refused(keys: Json, told: str) -> None:
-    assert complaint(lines(header={**HEADER, **keys})) == (
-        f"a.jsonl:1: {told}\n"
+    text = lines(header={**HEADER, **keys})
+    column = text.index(f'"{next(iter(keys))}"') + 1
+
+    assert complaint(text) == (
+        f"a.jsonl:1:{column}: {told}\n"
         "  The first record of a log is its header.\n"
         "  hint: name a session log here, written by a version that this one knows"
     )

@@ -106,6 +106,34 @@ def test_a_new_session_takes_no_script_that_another_process_served(verdict_dir: 
     assert (claims.take(0, "new"), claims.take(0, None), claims.take(1, "new")) == (None, None, 0)
 
 
+@pytest.mark.parametrize("session", ["new", None])
+def test_a_script_that_another_process_served_while_the_verdicts_were_read_is_given_back(
+    verdict_dir: Path, monkeypatch: pytest.MonkeyPatch, session: str | None
+) -> None:
+    link = Path.hardlink_to
+
+    def after_it_came_and_went(claim: Path, finished: Path) -> None:
+        other_process(verdict_dir, bound(0, "a"), called(0, 1))
+        link(claim, finished)
+
+    monkeypatch.setattr(Path, "hardlink_to", after_it_came_and_went)
+    claims = ClaimFiles(verdict_dir)
+
+    assert claims.take(0, session) is None
+    assert not list(verdict_dir.glob("*.claim"))
+    claims.release()
+    assert claims.take(1, session) == 0
+
+
+def test_a_script_is_left_unclaimed_if_the_verdicts_say_that_it_is_anothers(
+    verdict_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other_process(verdict_dir, bound(0, "a"))
+    monkeypatch.delattr(Path, "hardlink_to")
+
+    assert ClaimFiles(verdict_dir).take(0, "new") is None
+
+
 def test_what_was_released_in_this_process_is_free_again(verdict_dir: Path) -> None:
     writer = VerdictWriter(verdict_dir)
     first = ClaimFiles(verdict_dir)

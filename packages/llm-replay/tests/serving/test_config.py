@@ -139,9 +139,21 @@ def test_a_configuration_written_in_python_reads_back_as_itself() -> None:
         ({"overrideFile": 1}, "overrideFile: must be a string that isn't empty, not 1"),
         ({"childFiles": "a"}, "childFiles: must be a list, not 'a'"),
         ({"childFiles": ["a", ""]}, "childFiles[1]: must be a string that isn't empty"),
-        ({"paceMs": -1}, "paceMs: must be a whole number of at least 0, not -1"),
-        ({"paceMs": 1.5}, "paceMs: must be a whole number of at least 0, not 1.5"),
-        ({"paceMs": True}, "paceMs: must be a whole number of at least 0, not True"),
+        ({"paceMs": -1}, "paceMs: must be a whole number from 0 to 2^53-1, not -1"),
+        ({"paceMs": 1.5}, "paceMs: must be a whole number from 0 to 2^53-1, not 1.5"),
+        ({"paceMs": True}, "paceMs: must be a whole number from 0 to 2^53-1, not True"),
+        (
+            {"paceMs": 2**53},
+            "paceMs: must be a whole number from 0 to 2^53-1, not 9007199254740992",
+        ),
+        (
+            {"file": "a\0b"},
+            "file: must be the name of a file, and none has a NUL in it: 'a\\x00b'",
+        ),
+        (
+            {"childFiles": ["a", "\0"]},
+            "childFiles[1]: must be the name of a file, and none has a NUL in it: '\\x00'",
+        ),
         ({"pace": "live"}, "pace: must be 'recorded', not 'live'"),
         ({"pace": []}, "pace: must be 'recorded', not []"),
         ({"paceMs": 1, "pace": "recorded"}, "pace: stands beside paceMs; keep one of them"),
@@ -168,13 +180,17 @@ def test_a_problem_is_told_with_its_key(config: object, problem: str) -> None:
     ("model", "problem"),
     [
         ({"id": ""}, "id: must be a string that isn't empty, not ''"),
-        ({"id": "m", "contextWindow": 0}, "contextWindow: must be a whole number of at least 1, "),
+        ({"id": "m", "contextWindow": 0}, "contextWindow: must be a whole number from 1 to "),
         ({"id": "m", "inputModalities": "text"}, "inputModalities: must be a list, not 'text'"),
+        (
+            {"id": "m", "inputModalities": []},
+            "inputModalities: must hold at least one of 'text' or 'image'",
+        ),
         (
             {"id": "m", "inputModalities": ["text", "audio"]},
             "inputModalities[1]: must be 'text' or 'image', not 'audio'",
         ),
-        ({"id": "m", "maxOutputTokens": "1"}, "maxOutputTokens: must be a whole number of at "),
+        ({"id": "m", "maxOutputTokens": "1"}, "maxOutputTokens: must be a whole number from "),
         ({"id": "m", "reasoningEfforts": [1]}, "reasoningEfforts[0]: must be a string that isn't "),
         ({"id": "m", "modalities": []}, "modalities: is not a key of this table; did you mean "),
     ],
@@ -190,7 +206,7 @@ def test_a_problem_of_a_model_is_told_with_its_place(model: object, problem: str
     ("policy", "problem"),
     [
         ({"mode": "never"}, "mode: must be 'normal' or 'always', not 'never'"),
-        ({"maxRetries": -1}, "maxRetries: must be a whole number of at least 0, not -1"),
+        ({"maxRetries": -1}, "maxRetries: must be a whole number from 0 to 2^53-1, not -1"),
         ({"codes": [""]}, "codes[0]: must be a string that isn't empty"),
         ({"instant": "yes"}, "instant: must be true or false, not 'yes'"),
         ({"backoff": 1}, "backoff: must be a table, not 1"),
@@ -200,7 +216,18 @@ def test_a_problem_of_a_model_is_told_with_its_place(model: object, problem: str
         ),
         (
             {"backoff": {"multiplier": 0.5}},
-            "backoff.multiplier: must be a number of at least 1, not 0.5",
+            "backoff.multiplier: must be a number from 1 to 2^53-1, not 0.5",
+        ),
+        *(
+            (
+                {"backoff": {"multiplier": value}},
+                f"backoff.multiplier: must be a number from 1 to 2^53-1, not {value!r}",
+            )
+            for value in (float("inf"), float("nan"), 2**53, True)
+        ),
+        (
+            {"backoff": {"jitterRatio": float("nan")}},
+            "backoff.jitterRatio: must be a number from 0 to 1, not nan",
         ),
         (
             {"backoff": {"jitter": 1}},
@@ -223,7 +250,7 @@ def test_all_problems_are_told_at_once() -> None:
         "llm-replay config: 4 problems\n"
         "  providers[0].id: is missing\n"
         "  providers[0].models[1].id: 'm' is there twice\n"
-        "  paceMs: must be a whole number of at least 0, not 'x'\n"
+        "  paceMs: must be a whole number from 0 to 2^53-1, not 'x'\n"
         "  fil: is not a key of this table; did you mean 'file'?\n"
         "  hint: the keys are file, overrideFile, childFiles, providers, paceMs, pace"
     )

@@ -1,12 +1,14 @@
 import asyncio
 import contextlib
+import os
 from pathlib import Path
 
 import pytest
 from replay_kit import Request, collect, serving, told
 
-from llm_replay.exceptions import RecordedFailureError, ReplayExhaustedError
+from llm_replay.exceptions import OverrideError, RecordedFailureError, ReplayExhaustedError
 from llm_replay.rounds import fail, hang, raw, say
+from llm_replay.verdict import VerdictWriter
 
 
 def test_a_call_is_told_before_the_handler_returns_and_served_with_its_last_chunk(
@@ -149,13 +151,66 @@ def test_who_sees_the_ready_file_finds_the_hang_told(
         with pytest.raises(asyncio.CancelledError):
             await waiting
 
-    seen: list[list[str]] = []
-    monkeypatch.setattr(Path, "touch", lambda _self: seen.append(told(verdict_dir)))
-    entry = {"kind": "hang", "chunks": [], "readyFile": str(tmp_path / "ready")}
+    def hanging(writer: VerdictWriter, script: int, call: int) -> None:
+        seen.append(ready.exists())
+        tell(writer, script, call)
+        seen.append(ready.exists())
+
+    seen: list[bool] = []
+    ready = tmp_path / "new" / "ready"
+    tell = VerdictWriter.hanging
+    monkeypatch.setattr(VerdictWriter, "hanging", hanging)
+    entry = {"kind": "hang", "chunks": [], "readyFile": str(ready)}
     model = serving(entry, verdict=verdict_dir)
     asyncio.run(run())
 
-    assert seen == [["bound 0 live", "call 0.1", "hanging 0.1"]]
+    assert (seen, list(ready.parent.iterdir())) == ([False, False], [ready])
+    assert told(verdict_dir)[:3] == ["bound 0 live", "call 0.1", "hanging 0.1"]
+
+
+def test_a_hang_whose_ready_file_is_there_already_leaves_what_is_in_it(
+    verdict_dir: Path, tmp_path: Path
+) -> None:
+    async def run() -> None:
+        waiting = asyncio.ensure_future(anext(model.stream(Request())))
+        await some_turns()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+
+    ready = tmp_path / "ready"
+    ready.write_text("theirs")
+    os.utime(ready, (1, 1))
+    entry = {"kind": "hang", "chunks": [], "readyFile": str(ready)}
+    model = serving(entry, verdict=verdict_dir)
+    asyncio.run(run())
+
+    assert (ready.read_text(), ready.stat().st_mtime > 1) == ("theirs", True)
+    assert told(verdict_dir)[2:] == ["hanging 0.1", "served 0.1"]
+
+
+def test_a_hang_whose_ready_file_can_not_be_made_is_told_neither_to_hang_nor_to_be_served(
+    verdict_dir: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    entry = {"kind": "hang", "chunks": [], "readyFile": str(tmp_path / "file" / "deep" / "ready")}
+    model = serving(entry, verdict=verdict_dir)
+
+    with pytest.raises(OverrideError, match="readyFile: can't be created: Not a directory"):
+        asyncio.run(collect(model.stream(Request())))
+    model.close()
+    assert told(verdict_dir) == ["bound 0 live", "call 0.1"]
+
+
+def test_a_ready_file_whose_name_is_taken_while_the_hang_is_told_says_so(
+    verdict_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ready = tmp_path / "ready"
+    monkeypatch.setattr(VerdictWriter, "hanging", lambda *_: ready.mkdir())
+    model = serving({"kind": "hang", "chunks": [], "readyFile": str(ready)}, verdict=verdict_dir)
+
+    with pytest.raises(OverrideError, match="readyFile: can't be created: Is a directory"):
+        asyncio.run(collect(model.stream(Request())))
 
 
 def test_a_hang_that_is_closed_before_it_hangs_is_served(verdict_dir: Path) -> None:
