@@ -32,6 +32,8 @@ def test_frames_know_their_line_and_blank_lines_count() -> None:
         (b'"text"', "is JSON, but no object"),
         (b"[{}]", "is JSON, but no object"),
         (b'{"a":NaN}', "is not JSON"),
+        (b'{"a":-1e999}', "is not JSON"),
+        (b'{"a":1e999,"b":123456789012345678901234567890}', "is not JSON"),
         (b'\xef\xbb\xbf{"a":1}', "is not JSON"),
         (b'{"a":"\xff"}', 'is not JSON: \'{"a":"\\\\xff"}\''),
         (b"[" * 100_000, "is not JSON: '[[[["),
