@@ -101,6 +101,26 @@ def test_one_changed_word_is_one_problem_with_all_scenarios_concerned() -> None:
     )
 
 
+def test_the_same_change_of_two_headers_is_one_problem() -> None:
+    pinned = [Told("You are a coding agent.", tools) for tools in (TOOLS, TOOLS[:1])]
+    told = [Told("You are a careful agent.", tools) for tools in (TOOLS, TOOLS[:1])]
+
+    (problem,) = judge("default", pinned, {"a": told, "b": told[:1], "c": told[1:]}).problems
+
+    assert problem.endswith("  seen in 3 scenarios: a, b, c")
+
+
+@pytest.mark.parametrize("place", [0, 150, 900, 1999])
+def test_a_changed_word_of_a_long_line_is_in_sight(place: int) -> None:
+    text = "lorem " * 350
+    told = f"{text[:place]}CHANGED{text[place:]}\nand a line more"
+
+    (problem,) = judge("default", [Told(text, TOOLS)], {"a": [Told(told, TOOLS)]}).problems
+
+    assert "CHANGED" in problem
+    assert max(len(line) for line in problem.split("\n")) < 220
+
+
 def test_a_changed_tool_is_told_by_its_name() -> None:
     told = Told(PINNED[0].system, [TOOLS[0] | {"description": "Runs one."}, TOOLS[1]])
 

@@ -1,6 +1,7 @@
 import pytest
 
-from snapshot_harness.json_value import Json
+from snapshot_harness.credentials import redact
+from snapshot_harness.json_value import Json, as_text
 from snapshot_harness.values import ABSENT, differences, fingerprint, first_difference, shown
 
 
@@ -85,3 +86,23 @@ def test_the_first_difference_of_two_texts_is_found(left: str, right: str, place
 @pytest.mark.parametrize("place", range(17))
 def test_the_first_difference_is_found_wherever_it_is(place: int) -> None:
     assert first_difference("a" * place + "b" + "a" * 5, "a" * 30) == place
+
+
+SECRET = "sk-" + "a1B2" * 10
+
+
+@pytest.mark.parametrize("room", range(0, 220, 7))
+@pytest.mark.parametrize("around", [" ", "\n", '"'])
+def test_what_is_shown_holds_no_part_of_a_credential(room: int, around: str) -> None:
+    text = "x " * (room // 2) + around + SECRET + around + "y " * 200
+    other = "x " * (room // 2) + around + "nothing" + around + "z " * 200
+    record, beside = {"text": text}, {"text": other}
+
+    for picture in (shown(text, other), shown(record, beside), shown(text), as_text(record, 100)):
+        assert "sk-a1" not in redact(picture, {})
+        assert "a1B2" not in redact(picture, {})
+
+
+def test_a_word_without_end_is_cut_all_the_same() -> None:
+    assert len(shown("x" * 5_000_000, "y")) < 1000
+    assert len(as_text("x" * 5_000_000, 100)) < 1000

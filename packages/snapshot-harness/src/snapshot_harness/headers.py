@@ -5,13 +5,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
+from itertools import groupby, zip_longest
 
 from snapshot_harness.json_value import Json
 from snapshot_harness.normalize import HeaderPair
-from snapshot_harness.values import differences, fingerprint, shown
+from snapshot_harness.values import differences, fingerprint, first_difference, shown
 
 _MARK = re.compile(r"<!-- header ([1-9]\d*)( without prompt)? -->")
 _ESCAPED = re.compile(r"\\*<!-- header .*")
+_WIDTH = 200
 _DIFF_LINES = 40
 
 
@@ -103,15 +105,23 @@ def judge(
         for told in headers:
             if told.key not in known:
                 strange.setdefault(told.key, (told, []))[1].append(scenario)
-    problems = tuple(_difference(told, pinned, names) for told, names in strange.values())
+    # Two headers of one prompt may differ from their pins in the same words.
+    concerned: dict[str, list[str]] = {}
+    for told, names in strange.values():
+        concerned.setdefault(_difference(told, pinned), []).extend(names)
+    problems = tuple(f"{what}\n  {_seen_in(names)}" for what, names in concerned.items())
     return HeaderVerdict(header_class=header_class, problems=problems)
 
 
-def _difference(told: Told, pinned: Sequence[Told], scenarios: Sequence[str]) -> str:
+def _seen_in(scenarios: Sequence[str]) -> str:
     names = sorted(set(scenarios))
-    concerned = f"seen in {len(names)} {'scenario' if len(names) == 1 else 'scenarios'}: "
+    count = "1 scenario" if len(names) == 1 else f"{len(names)} scenarios"
+    return f"seen in {count}: {_list(names)}"
+
+
+def _difference(told: Told, pinned: Sequence[Told]) -> str:
     if not pinned:
-        return f"a header, and the class has no pin to compare it with\n  {concerned}{_list(names)}"
+        return "a header, and the class has no pin to compare it with"
     nearest = max(pinned, key=lambda one: (one.tools == told.tools) + (one.system == told.system))
     lines = []
     if nearest.system != told.system:
@@ -121,7 +131,7 @@ def _difference(told: Told, pinned: Sequence[Told], scenarios: Sequence[str]) ->
         ]
     if fingerprint(nearest.tools) != fingerprint(told.tools):
         lines += ["the tools differ from the pinned ones:", *_tools_diff(nearest.tools, told.tools)]
-    return "\n".join([*lines, f"  {concerned}{_list(names)}"])
+    return "\n".join(lines)
 
 
 def _list(names: Sequence[str], limit: int = 12) -> str:
@@ -132,9 +142,24 @@ def _list(names: Sequence[str], limit: int = 12) -> str:
 def _text_diff(pinned: str | None, told: str | None) -> list[str]:
     left, right = ((text or "").split("\n") for text in (pinned, told))
     lines = list(unified_diff(left, right, n=1, lineterm=""))[2:]
-    cut = [f"  {line[:200]}" for line in lines[:_DIFF_LINES]]
+    cut = [f"  {line}" for line in _in_sight(lines)[:_DIFF_LINES]]
     more = len(lines) - _DIFF_LINES
     return [*cut, f"  … and {more} more lines"] if more > 0 else cut
+
+
+def _in_sight(lines: Sequence[str]) -> list[str]:
+    """Cut the lines of a diff, each so that what differs from its counterpart is in sight."""
+    runs = [list(run) for _, run in groupby(lines, key=lambda line: line[:1])]
+    shown_lines: list[str] = []
+    for before, run, after in zip([[], *runs], runs, [*runs[1:], []], strict=False):
+        sign = run[0][:1]
+        others = {"-": after, "+": before}.get(sign, [])
+        for line, other in zip_longest(run, others[: len(run)], fillvalue=""):
+            start = first_difference(line[1:], other[1:]) - _WIDTH // 3 if other else 0
+            start = max(0, min(start, len(line) - _WIDTH))
+            piece = line[1 + start : 1 + start + _WIDTH]
+            shown_lines.append(f"{sign}{'… ' if start else ''}{piece}")
+    return shown_lines
 
 
 def _tools_diff(pinned: Json, told: Json) -> list[str]:

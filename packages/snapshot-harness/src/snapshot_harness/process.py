@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from snapshot_harness.exceptions import AgentExitedError
+from snapshot_harness.json_value import after_word
 from snapshot_harness.watchdog import WATCHDOG
 
 PIECE = 65536
@@ -89,7 +90,8 @@ class AgentProcess:
         """The last the agent wrote to stderr."""
         text = bytes(self._tail).decode("utf-8", "replace")
         cut = self._stderr_bytes - len(self._tail)
-        return f"… ({cut} bytes before)\n{text}" if cut else text
+        # A word that lost its beginning may be the rest of a credential, which nobody recognizes.
+        return f"… ({cut} bytes before)\n…{text[after_word(text, 1) :]}" if cut else text
 
     def end(self, deadline: float, take: Callable[[Event], None]) -> Ending:
         """Wait for the exit until `deadline`, then insist; hand on what it still writes."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 from snapshot_harness.identities import without_numbers
-from snapshot_harness.json_value import Json
+from snapshot_harness.json_value import Json, after_word, before_word
 
 ABSENT: Final = object()
 """What stands where there is nothing."""
@@ -56,8 +56,8 @@ def shown(value: object, other: object = ABSENT) -> str:
     start = 0
     if len(text) > _WIDTH and other is not ABSENT:
         beside = other if isinstance(other, str) else fingerprint(other)
-        start = max(0, first_difference(text, beside) - _WIDTH // 3)
-    cut = text[start : start + _WIDTH]
+        start = before_word(text, max(0, first_difference(text, beside) - _WIDTH // 3))
+    cut = text[start : after_word(text, start + _WIDTH)]
     picture = json.dumps(cut, ensure_ascii=False) if isinstance(value, str) else cut
     picture = picture.encode(errors="backslashreplace").decode()
     before = f"… {start} characters, then " if start else ""
