@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kit import open_files
 
-from snapshot_harness.process import QUEUED, AgentProcess, Event
+from snapshot_harness.process import QUEUED, TAIL, AgentProcess, Event
 
 ESCAPED = """
 import os, subprocess
@@ -52,3 +52,15 @@ def test_what_nobody_looks_at_does_not_pile_up(tmp_path: Path) -> None:
     agent.end(time.monotonic() + 10, ignore)
     assert agent.events.qsize() <= QUEUED + 1
     agent.close()
+
+
+def test_the_tail_of_stderr_begins_with_no_part_of_a_word(tmp_path: Path) -> None:
+    secret = "sk-" + "a1B2" * 10
+    text = f"key {secret}\n" + "." * (TAIL - 20)
+    agent = AgentProcess(
+        [sys.executable, "-c", f"import sys; sys.stderr.write({text!r})"], env={}, cwd=tmp_path
+    )
+    agent.end(time.monotonic() + 10, ignore)
+    agent.close()
+
+    assert agent.stderr_tail == f"… (28 bytes before)\n…\n{'.' * (TAIL - 20)}"

@@ -7,13 +7,10 @@ from typing import Any, TypeAlias
 Json: TypeAlias = Any
 """What JSON can say; callers look before they use it."""
 
-
 _LONGEST = 256
 """A word longer than that is cut all the same."""
 
-_IN_WORD = re.compile(r"[\w\\.+/=~-]")
-_WORD = re.compile(rf"[\w\\.+/=~-]{{0,{_LONGEST}}}")
-_WORD_BEFORE = re.compile(r"[\w\\.+/=~-]*\Z")
+_WORD = re.compile(r"[\w\\.+/=~-]*")
 
 
 def as_text(value: Json, limit: int = 2000) -> str:
@@ -23,14 +20,21 @@ def as_text(value: Json, limit: int = 2000) -> str:
 
 
 def before_word(text: str, place: int) -> int:
-    """Return `place`, or where the word begins that it stands in.
+    """Return `place`, or where the word begins that would be cut in two there.
 
     Texts are cut between words, lest what is shown holds a part of a credential: one that is
     whole is recognized and cut out.
     """
-    return place - _length(_WORD_BEFORE, text[max(0, place - _LONGEST) : place + 1][::-1])
+    return place - _rest_of_word(text[max(0, place - _LONGEST) : place + 1][::-1])
 
 
 def after_word(text: str, place: int) -> int:
-    """Return `place`, or where the word ends that it stands in."""
-    return place + _length(_WORD_AFTER, text[max(0, place - 1) : place + _LONGEST])
+    """Return `place`, which is not 0, or where the word ends that would be cut in two there."""
+    return place + _rest_of_word(text[place - 1 : place + _LONGEST])
+
+
+def _rest_of_word(text: str) -> int:
+    """Return how many characters of the word that begins `text` follow its first."""
+    match = _WORD.match(text)
+    rest = match.end() - 1 if match else 0
+    return rest if 0 < rest < _LONGEST else 0
