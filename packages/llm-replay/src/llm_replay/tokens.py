@@ -162,8 +162,6 @@ def _normalize_pieces(pieces: Sequence[str], roots: Roots) -> list[str]:
     pattern, tokens = _recognizer(roots, braces=True)
     joined = "".join(pieces)
     matches = list(pattern.finditer(joined))
-    if not matches:
-        return list(pieces)
     matches.reverse()
     changed = []
     done = 0

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from replay_kit import schema_problems
 
-from llm_replay.claims import ClaimFiles
+from llm_replay.claims import ClaimFiles, Claims, NoClaims
 from llm_replay.verdict import VERDICT_SCHEMA, VerdictWriter
 
 
@@ -168,3 +168,11 @@ def test_a_claim_that_is_released_while_it_is_looked_at_can_be_taken(
     monkeypatch.setattr(Path, "read_bytes", released_just_now)
     assert ClaimFiles(verdict_dir).take(0, "b") == 0
     assert claim.read_text() == '{"session": "b"}\n'
+
+
+def test_inside_one_process_nobody_else_has_a_script() -> None:
+    claims: Claims = NoClaims()
+
+    assert (claims.script_of("live"), claims.take(3, "live"), claims.take(3, None)) == (None, 0, 0)
+    claims.release()
+    assert claims.take(3, "live") == 0

@@ -8,7 +8,13 @@ import pytest
 from replay_kit import schema_problems
 
 from llm_replay.exceptions import ConfigError, VerdictError
-from llm_replay.verdict import VERDICT_SCHEMA, VerdictWriter, read_verdict
+from llm_replay.verdict import (
+    VERDICT_SCHEMA,
+    VerdictFile,
+    VerdictWriter,
+    read_verdict,
+    written_by_others,
+)
 
 
 def write_everything(directory: Path | None) -> None:
@@ -134,6 +140,15 @@ def test_files_are_read_in_order_and_others_are_left_alone(verdict_dir: Path) ->
         (verdict_dir / name).touch()
 
     assert [file.name for file in read_verdict(verdict_dir)] == ["7-a.jsonl", "7-b.jsonl"]
+
+
+def test_what_others_wrote_is_all_but_the_files_of_this_process(verdict_dir: Path) -> None:
+    VerdictWriter(verdict_dir).call(0, 1)
+    (verdict_dir / "1-other.jsonl").write_text('{"fact":"call","script":1,"call":2}\n')
+
+    assert written_by_others(verdict_dir) == [
+        VerdictFile("1-other.jsonl", [{"fact": "call", "script": 1, "call": 2}])
+    ]
 
 
 def test_a_directory_that_is_not_there_has_no_verdict(tmp_path: Path) -> None:
