@@ -266,6 +266,9 @@ class Turn:
             alters = "alter" in WORDS or ("alter-replay" in WORDS and not LIVE)
             if alters and chunk["type"] == "text-delta":
                 logged = {**chunk, "text": chunk["text"].upper()}
+            if "other-usage" in WORDS and chunk["type"] == "usage":
+                tokens = chunk["usage"]["inputTokens"] + 1
+                logged = {**chunk, "usage": {**chunk["usage"], "inputTokens": tokens}}
             self.log.add("assistant/chunk", {**at, "chunk": logged})
             if chunk["type"] == "text-delta":
                 content = {"type": "text", "text": chunk["text"]}

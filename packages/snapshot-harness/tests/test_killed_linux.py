@@ -147,3 +147,15 @@ def test_two_runs_at_once_do_not_meet(tmp_path: Path, temp: Path) -> None:
 
     assert all("2 passed" in text for text in texts), texts
     wait_until(lambda: left(temp) == [], "something stayed behind")
+
+
+def test_eight_workers_do_not_meet(suite: Suite, temp: Path) -> None:
+    for number in range(8):
+        add_scenario(suite, f"of-{number}", turns=[[say("Hi")]])
+    for name in ("one", "two"):
+        set_up(suite.directory / name)
+
+    with spawn(suite, temp, "-n", "8") as run:
+        assert b"10 passed" in run.communicate()[0]
+
+    wait_until(lambda: left(temp) == [], "something stayed behind")
