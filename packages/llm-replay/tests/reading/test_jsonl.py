@@ -130,8 +130,17 @@ def test_nesting_without_end_is_refused_also_beside_surrogates() -> None:
 
     assert "depth limit exceeded" in complaint(f'{{"a":{deep}\n')
     assert "depth limit exceeded" in complaint(f'{{"s":"\\ud800","a":{deep}\n')
-    few = f"{deep[:1010]}{']' * 1010}"
-    assert "this is not JSON: nested too deeply" in complaint(f'{{"s":"\\ud800","a":{few}}}\n')
+
+
+def test_what_a_versions_own_reader_gives_up_on_is_refused_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def give_up(*_: object, **__: object) -> None:
+        raise RecursionError
+
+    monkeypatch.setattr(json, "loads", give_up)
+
+    assert "this is not JSON: nested too deeply" in complaint('{"s":"\\ud800"}\n')
 
 
 def test_what_is_nested_too_deeply_to_write_is_refused() -> None:
