@@ -117,6 +117,32 @@ def test_unnamed_answers_within_one_batch_fail_the_run(suite: Suite) -> None:
     assert refresh(suite, named).outcome == "passed"
 
 
+@pytest.mark.parametrize(
+    ("answers", "what"),
+    [
+        ([{"kind": "hold"}], "permission answer 0 (hold) waits for a cancel"),
+        (
+            [{"kind": "allow_once", "after": 1}, {"kind": "allow_once", "toolCall": "1.9.1"}],
+            "permission answer 0 (allow_once) waits for answer 1 to be given",
+        ),
+    ],
+)
+def test_an_answer_that_is_held_back_is_told_when_the_time_is_over(
+    tmp_path: Path, answers: list[dict[str, Any]], what: str
+) -> None:
+    suite = make_suite(tmp_path / "scenarios", "[deadlines]\nstep_s = 1.5\n")
+    turns = [[use("permit allow_once"), say("Done")]]
+    steps = [*START, PROMPT]
+
+    report = refresh(suite, add_scenario(suite, steps=steps, answers=answers, turns=turns))
+
+    (problem,) = report.problems
+    assert what in problem
+    assert problem.endswith(
+        "hint: see what the agent did instead, or raise `deadlines.step_s` in suite.toml"
+    )
+
+
 def test_a_held_request_is_cancelled_with_the_turn(suite: Suite) -> None:
     wait = {"op": "waitForUpdate", "frame": {"method": "session/request_permission"}}
     step = {"op": "promptAndCancel", "text": "Hi", "wait": wait}

@@ -253,7 +253,10 @@ def test_a_wait_that_is_over_its_time_says_what_the_run_held(
     (scenario.directory / "workspace").mkdir()
     (scenario.directory / "workspace" / "note").touch()
 
-    assert f"step 2 ({wait['op']}): waited for {what}" in text_of(refresh(suite, scenario))
+    text = text_of(refresh(suite, scenario))
+
+    assert f"step 2 ({wait['op']}): waited for {what}" in text
+    assert "or raise its `timeoutMs`" in text
 
 
 def test_a_command_that_is_not_there_says_so(tmp_path: Path) -> None:

@@ -162,6 +162,10 @@ class Driver:
 
     # Inside.
 
+    @property
+    def _is_steps_end(self) -> bool:
+        return self._wait_ends >= self._step_ends
+
     def _advance(self) -> list[Action]:
         try:
             while not self.done and self._goes_on():
@@ -176,10 +180,11 @@ class Driver:
         if until is None or until.check():
             return True
         if self._now >= self._wait_ends:
+            longer = "`deadlines.step_s` in suite.toml" if self._is_steps_end else "its `timeoutMs`"
             raise StepFailedError(
                 place=self.place,
-                what=f"waited for {until.what}; {until.seen()}",
-                hint="see what the agent did instead, or give it longer",
+                what="; ".join([f"waited for {until.what}", until.seen(), *self.desk.held_back()]),
+                hint=f"see what the agent did instead, or raise {longer}",
                 timed_out=True,
             )
         return False

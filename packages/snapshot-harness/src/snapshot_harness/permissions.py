@@ -71,6 +71,13 @@ class PermissionDesk:
             if index not in self._taken:
                 yield f"permission answer {index} ({_shown(answer)}) was never asked for"
 
+    def held_back(self) -> Iterator[str]:
+        """Name the answers that are not given yet, and what they wait for."""
+        for one in self._open:
+            answer = self.answers[one.answer]
+            until = "a cancel" if answer.kind == "hold" else f"answer {answer.after} to be given"
+            yield f"permission answer {one.answer} ({_shown(answer)}) waits for {until}"
+
     def unnamed_in(self, runs: Sequence[Sequence[int]]) -> Iterator[str]:
         """Name the answers that timing chose: `runs` are the places of runs of tool frames."""
         for run in runs:
