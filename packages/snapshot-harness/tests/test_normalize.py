@@ -163,6 +163,11 @@ def test_the_words_of_the_formats_are_no_ids(key: str) -> None:
     assert data({"sessionId": OTHER, key: OTHER}) == {"sessionId": "{{session:2}}", key: OTHER}
 
 
+@pytest.mark.parametrize("key", ["type", "role", "method", "sessionUpdate", "jsonrpc", "x"])
+def test_the_runs_own_directories_are_tokens_under_every_key(key: str) -> None:
+    assert data({key: f"{RUN}/cwd/a"}) == {key: "{{cwd}}/a"}
+
+
 def test_of_two_ids_the_longer_is_recognized_first() -> None:
     value = {"sessionId": "ses-abcde1", "messageId": "ses-abcde1-more", "t": "of ses-abcde1-more"}
 

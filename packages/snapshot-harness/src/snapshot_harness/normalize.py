@@ -33,7 +33,7 @@ _TIMES = frozenset(
 )
 _ISO_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*")
 _NAMES = frozenset({"jsonrpc", "method", "role", "sessionUpdate", "type"})
-"""What the formats themselves say: never an id, a directory or a time."""
+"""What the formats themselves say: never an id or a time."""
 _PAYLOADS = frozenset({"rawInput", "arguments", "inputSchema", "schema"})
 """What a model or a tool's author wrote: a `time` in there is theirs."""
 
@@ -253,7 +253,8 @@ class _Normalizer:
 
     def _text(self, text: str, *, key: str, times: bool) -> str:
         if key in _NAMES:
-            return text
+            # A run's own directories are tokens everywhere; most names have one slash at most.
+            return self._root_names.in_text(text) if text.count("/") > 1 else text
         if times and key in _TIMES and _ISO_TIME.fullmatch(text):
             return "0"
         whole = self._names.whole(key, text)
