@@ -13,6 +13,7 @@ import pytest
 from kit import open_files, runs
 
 from snapshot_harness.client import Client
+from snapshot_harness.terminal import signal_name
 from snapshot_harness.watchdog import WATCHDOG
 
 
@@ -246,3 +247,8 @@ def test_an_exit_is_told_also_where_something_else_holds_the_output(asker: Asker
     assert runs(pid) == (how == "escapes")
     if how == "escapes":
         os.kill(pid, signal.SIGKILL)  # in a run it is found by its environment
+
+
+def test_a_signal_without_a_name_has_its_number() -> None:
+    assert signal_name(9) == "SIGKILL"
+    assert signal_name(250) == "SIG250"
