@@ -6,6 +6,7 @@ the fixture in replay; in record, an answer made of the prompt.
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -330,6 +331,10 @@ def misbehave(agent: Agent, session: str) -> None:  # noqa: C901, PLR0912  a lis
     raw.flush()
     if "bad-verdict" in WORDS:
         Path(os.environ["DSH_SNAPSHOT_VERDICT_DIR"], "x.jsonl").write_text("no JSON\n")
+    if "verdict-pipe" in WORDS:
+        os.mkfifo(Path(os.environ["DSH_SNAPSHOT_VERDICT_DIR"], "x.jsonl"))
+    if "removes-all" in WORDS:
+        shutil.rmtree(os.environ["DSH_SNAPSHOT_RUN"])
     if "tell-key" in WORDS:
         sys.stderr.write(f"the key is {os.environ.get('FAKE_KEY')}\n")
     if "exit" in WORDS or "half-line" in WORDS or ("exit-in-replay" in WORDS and not LIVE):

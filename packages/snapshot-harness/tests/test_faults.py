@@ -53,6 +53,8 @@ FAULTS = {
     "leaves a gap in its log": ("gap", "session.jsonl:2: seq is 1, expected 0"),
     "cuts its log": ("cut-log", "the last line of the agent's log was cut"),
     "writes no verdict that can be read": ("bad-verdict", "the agent's verdict can't be read"),
+    "leaves a pipe as its verdict": ("verdict-pipe", "x.jsonl is no regular file"),
+    "removes the run's directory": ("removes-all", "no session log was found below DSH_SNAPSHOT_"),
     "never answers a cancel": ("hang", "waited for the end of the turn"),
 }
 

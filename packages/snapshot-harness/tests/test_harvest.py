@@ -1,4 +1,5 @@
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -143,3 +144,13 @@ def test_what_is_no_log_waits_for_the_harvest(tmp_path: Path) -> None:
     write(tmp_path, "b", text([header("b"), event(0)]))
 
     assert len(LogTails(tmp_path).events("b")) == 1
+
+
+def test_what_is_no_regular_file_is_no_log(tmp_path: Path) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+    os.mkfifo(tmp_path / "a" / "session.jsonl")
+    (tmp_path / "b" / "session.jsonl").symlink_to("/dev/zero")
+    (tmp_path / "c" / "session.jsonl").mkdir()
+
+    assert harvest(tmp_path) == []

@@ -53,11 +53,13 @@ def zstd() -> Any:  # noqa: ANN401  a module
 
 
 def find_logs(root: Path) -> Iterator[Path]:
-    """Yield every session log below the sessions root."""
+    """Yield every session log below the sessions root: a pipe of that name would never end."""
     for directory, _, names in os.walk(root):
-        for name in NAMES:
-            if name in names:
-                yield Path(directory, name)
+        yield from (
+            Path(directory, name)
+            for name in NAMES
+            if name in names and Path(directory, name).is_file()
+        )
 
 
 @dataclass(slots=True)

@@ -68,7 +68,14 @@ class RunFiles:
         Raises:
             AgentError: It is not what the contract says.
         """
+        verdict = self.directory.path / "verdict"
+        pipes = [path.name for path in verdict.glob("*.jsonl") if not path.is_file()]
+        if pipes:  # reading one would never end
+            raise AgentError(
+                what=f"the agent's verdict can't be read: {pipes[0]} is no regular file",
+                hint="let the agent write each verdict into a file of its own",
+            )
         try:
-            return fold(read_verdict(self.directory.path / "verdict"))
+            return fold(read_verdict(verdict))
         except ReplayError as error:
             raise AgentError(what=f"the agent's verdict can't be read: {error}") from None
