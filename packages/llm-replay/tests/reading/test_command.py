@@ -23,9 +23,63 @@ def test_a_log_that_is_not_there_is_told(command: str, told: Told) -> None:
 def test_the_command_tells_how_it_is_used(capsys: Capture) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--help"])
-    assert "llm-replay show scenarios/fix-typo" in capsys.readouterr().out
+    told = capsys.readouterr().out
+    assert told.endswith(USAGE)
+    for examples in EXAMPLES.values():
+        assert examples.removeprefix("examples:\n") in told
+    for line in (
+        "tell what is in a log, call by call",
+        "tell everything that keeps a log from being replayed",
+        "rewrite a log in canonical layout, atomically",
+    ):
+        assert line in told
     with pytest.raises(SystemExit, match="2"):
         main([])
+
+
+USAGE = """
+A PATH is a session log, or a directory with session.jsonl, session.1.jsonl, …
+Exit status: 0 fine, 1 a problem was found, 2 the command line makes no sense.
+"""
+EXAMPLES = {
+    "show": """\
+examples:
+  llm-replay show scenarios/fix-typo            what the model said, call by call
+  llm-replay show session.jsonl --json          the same for a program
+""",
+    "check": """\
+examples:
+  llm-replay check scenarios/*/                 can these be replayed? every problem
+""",
+    "pack": """\
+examples:
+  llm-replay pack session.jsonl                 rewrite with packed rows
+  llm-replay pack --check scenarios/fix-typo    only say whether that would change anything
+  llm-replay pack --layout plain session.jsonl  rewrite with a row for each delta
+""",
+}
+HELP = {
+    "show": ["Tell what is in a log, call by call.", "--json a JSON list of sessions"],
+    "check": ["Tell everything that keeps a log from being replayed."],
+    "pack": [
+        "Rewrite a log in canonical layout, atomically.",
+        "--check write nothing; 1 if it would",
+        "one row for a run of deltas (default), or one for each",
+    ],
+}
+
+
+@pytest.mark.parametrize("command", HELP)
+def test_each_command_tells_how_it_is_used_with_an_example(
+    command: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    with pytest.raises(SystemExit, match="0"):
+        main([command, "--help"])
+
+    told = capsys.readouterr().out
+    assert told.endswith(EXAMPLES[command] + USAGE)
+    assert [line for line in HELP[command] if line not in " ".join(told.split())] == []
 
 
 def run_module(

@@ -148,7 +148,7 @@ def test_what_is_nested_too_deeply_to_write_is_refused() -> None:
     for _ in range(100_000):
         value = [value]
 
-    with pytest.raises(SessionLogError, match="nested too deeply to be written"):
+    with pytest.raises(SessionLogError, match="this value is nested too deeply to be written"):
         dump_line(value)
 
 

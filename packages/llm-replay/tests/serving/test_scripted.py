@@ -137,7 +137,7 @@ def test_a_request_must_be_what_the_log_tells() -> None:
     model = scripted(say("1"), say("2"), rebuild=rebuild)
     read(model, user("a"))
 
-    with pytest.raises(RequestError, match="can't be rebuilt from the session log"):
+    with pytest.raises(RequestError, match="messages: can't be rebuilt from the session log"):
         read(model, user("a"), user("not logged"))
 
 
