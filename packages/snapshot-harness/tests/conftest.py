@@ -3,6 +3,7 @@
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,9 +21,13 @@ if sys.platform != "linux":
 
 @pytest.fixture
 def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A temporary directory of its own, in which nothing may stay; nor any process or pipe."""
+    """A temporary directory of its own, in which nothing may stay; nor any process or pipe.
+
+    And all is over before the deadline that a step has by default.
+    """
     from kit import open_files, processes_with, run_directories  # noqa: PLC0415  found from here on
 
+    from snapshot_harness.suite import Deadlines  # noqa: PLC0415  for those who need it
     from snapshot_harness.watchdog import WATCHDOG  # noqa: PLC0415  for those who need it
 
     assert tmp_path.is_dir()  # made before the place for such directories moves
@@ -31,8 +36,9 @@ def nothing_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[No
     monkeypatch.setattr(tempfile, "tempdir", str(directory))
     WATCHDOG.add_group(2**22)  # so that it runs already
     WATCHDOG.drop_group(2**22)
-    before = open_files()
+    before, started = open_files(), time.monotonic()
     yield
+    assert time.monotonic() - started < Deadlines().step_s
     assert open_files() <= before
     assert run_directories(directory) == []
     assert processes_with(f"DSH_SNAPSHOT_RUN={directory}") == []
