@@ -410,7 +410,7 @@ def test_logs_of_a_suite_without_logs_may_be_missing(tmp_path: Path) -> None:
     ("name", "data", "words"),
     [
         (SESSION, b'{"type":"session"', "session.jsonl:1"),
-        (SESSION, b"", "session.jsonl:1: this log is empty"),
+        (SESSION, b"", "session.jsonl:1: column 1: this log is empty"),
         (SESSION, b"\xef\xbb\xbf{}\n", "byte-order mark"),
         (TRANSCRIPT, b"[1]\n", "stdout.expected.jsonl:1: this line is not a JSON object"),
         (TRANSCRIPT, b'{"a":\n', "stdout.expected.jsonl:1: column"),

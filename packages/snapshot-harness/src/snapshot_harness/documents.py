@@ -11,6 +11,8 @@ from typing import Any, TypeVar, get_origin
 
 import pydantic
 
+from llm_replay.jsonl import DEPTH
+from llm_replay.values import nests_deeper
 from snapshot_harness.exceptions import Problem, ScenarioError
 from snapshot_harness.locate import Part, line_in_json, line_in_toml
 
@@ -69,6 +71,8 @@ def read_json(path: Path, model: type[Document]) -> Document:
         )
     except (ValueError, RecursionError) as error:
         raise ScenarioError(problems=[_syntax(path, error)]) from None
+    if nests_deeper(value, DEPTH):  # here, wherever this version of Python would give up
+        raise ScenarioError(problems=[_syntax(path, RecursionError())])
     return _validate(path, text, value, model, locate=line_in_json)
 
 
@@ -110,7 +114,8 @@ def _validate(
 
 
 def _syntax(path: Path, error: Exception) -> Problem:
-    message = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+    deep = f"nested too deeply: more than {DEPTH} levels"
+    message = deep if isinstance(error, RecursionError) else str(error)
     line = re.search(r"line (\d+)", message)
     number = int(line[1]) if line else None
     return Problem(path=path, line=number, what=message, hint="correct the syntax there")
