@@ -3,7 +3,6 @@
 import json
 import re
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -25,24 +24,20 @@ def test_an_agent_that_never_stops_writing_is_stopped(
     suite: Suite, monkeypatch: pytest.MonkeyPatch, fake: str
 ) -> None:
     monkeypatch.setattr(shell, "MOST_FRAMES", 5000)
-    started = time.monotonic()
 
     report = refresh(suite, add_scenario(suite, turns=[[say("Hi")]], fake=fake))
 
     assert re.search(r"the agent wrote \d+ frames, \d+ bytes, and seems to go on", text_of(report))
-    assert time.monotonic() - started < 15
 
 
 def test_a_child_that_never_stops_writing_is_killed_when_the_agent_has_ended(
     suite: Suite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shell, "MOST_FRAMES", 10**9)
-    started = time.monotonic()
 
     report = refresh(suite, add_scenario(suite, turns=[[say("Hi")]], fake="endless-child"))
 
     assert "left processes behind, which were killed: " in text_of(report)
-    assert time.monotonic() - started < 15
 
 
 def test_a_terminals_child_that_escaped_holds_nothing_up(tmp_path: Path) -> None:
@@ -52,11 +47,9 @@ def test_a_terminals_child_that_escaped_holds_nothing_up(tmp_path: Path) -> None
     done = json.dumps({"terminalId": "terminal-1"})
     commands = (f"client terminal/create {create}", f"client terminal/wait_for_exit {done}")
     scenario = add_scenario(suite, turns=[[use(*commands), say("Done")]])
-    started = time.monotonic()
 
     report = refresh(suite, scenario)
 
     if sys.platform == "linux":
         assert "left processes behind, which were killed: " in text_of(report)
         assert "(sleep 62)" in text_of(report)
-    assert time.monotonic() - started < 15

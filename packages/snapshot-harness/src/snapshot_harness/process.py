@@ -23,7 +23,7 @@ TAIL = 8192
 TERM_S = 2.0
 DRAIN_S = 5.0
 STEP_S = 0.005
-QUEUED = 64
+QUEUED = 16
 """How many pieces of stdout may wait to be looked at."""
 
 
