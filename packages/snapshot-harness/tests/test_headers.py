@@ -10,9 +10,11 @@ from snapshot_harness.headers import (
     collect,
     judge,
     read_sidecars,
+    stable_tools,
     system_bytes,
     tools_bytes,
 )
+from snapshot_harness.json_value import Json
 from snapshot_harness.normalize import HeaderPair
 
 TOOLS = [{"name": "bash", "description": "Run a command."}, {"name": "read", "description": "R"}]
@@ -174,3 +176,36 @@ def test_a_class_without_pin_can_not_pass() -> None:
 
 def test_a_prompt_that_is_missing_differs_from_one_that_is_there() -> None:
     assert "the prompt differs" in judge("c", PINNED, {"a": [Told(None, TOOLS)]}).problems[0]
+
+
+A: dict[str, object] = {"name": "a", "schema": {"type": "object", "required": [{"x": 1, "y": 2}]}}
+B: dict[str, object] = {"name": "b", "description": "B."}
+
+
+def turned(value: Json) -> Json:
+    """Return a value with the keys of its objects in the opposite order."""
+    if isinstance(value, dict):
+        return {key: turned(value[key]) for key in reversed(value)}
+    return [turned(one) for one in value] if isinstance(value, list) else value
+
+
+def test_tools_that_are_equal_are_spelled_as_before() -> None:
+    old = tools_bytes([Told("", [A, B]), Told("", [])])
+
+    assert stable_tools(tools_bytes([Told("", turned([A, B])), Told("", [])]), old) == old
+
+
+def test_a_changed_tool_changes_its_own_lines_alone() -> None:
+    changed = B | {"description": "Another.", "more": True}
+    new = tools_bytes([Told("", turned([A, changed]))])
+
+    done = stable_tools(new, tools_bytes([Told("", [B, A])]))
+
+    assert done == tools_bytes([Told("", [A, changed])])
+
+
+@pytest.mark.parametrize("old", [None, b"{", b"[]", b"[[1], {}]"])
+def test_without_tools_as_before_they_are_as_they_came(old: bytes | None) -> None:
+    new = tools_bytes([Told("", [A, B]), Told("", [A])])
+
+    assert stable_tools(new, old) == new

@@ -75,6 +75,32 @@ def tools_bytes(headers: Sequence[Told]) -> bytes:
     return f"{_pretty([told.tools for told in headers])}\n".encode(errors="surrogatepass")
 
 
+def stable_tools(new: bytes, old: bytes | None) -> bytes:
+    """Return the tools' sidecar with keys in the order in which the old one has them.
+
+    An agent may write the keys of an object in another order each time.
+    """
+    try:
+        before = json.loads(old or b"null")
+    except ValueError:
+        return new
+    ordered = _ordered_as(json.loads(new), before)
+    return f"{_pretty(ordered)}\n".encode(errors="surrogatepass")
+
+
+def _ordered_as(value: Json, before: Json) -> Json:
+    if isinstance(value, dict) and isinstance(before, dict):
+        keys = [*(key for key in before if key in value), *(k for k in value if k not in before)]
+        return {key: _ordered_as(value[key], before.get(key)) for key in keys}
+    if isinstance(value, list) and isinstance(before, list):
+        named, known = _by_name(value), _by_name(before)
+        if isinstance(named, dict) and isinstance(known, dict):
+            return [_ordered_as(tool, known.get(name)) for name, tool in named.items()]
+        pairs = zip_longest(value, before[: len(value)])
+        return [_ordered_as(one, other) for one, other in pairs]
+    return value
+
+
 def read_sidecars(system: bytes, tools: bytes) -> list[Told]:
     """Return the headers that a pin's two sidecars hold.
 

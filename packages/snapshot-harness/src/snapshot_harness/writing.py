@@ -16,7 +16,7 @@ from snapshot_harness.fixtures import (
     transcript_bytes,
     write_scenario,
 )
-from snapshot_harness.headers import Told, system_bytes, tools_bytes
+from snapshot_harness.headers import Told, stable_tools, system_bytes, tools_bytes
 from snapshot_harness.normalize import Normalized
 from snapshot_harness.suite import ScenarioFile
 
@@ -46,8 +46,7 @@ def refusals(files: Mapping[str, bytes], roots: Roots, environ: Mapping[str, str
 def write(directory: Path, files: Mapping[str, bytes], *, with_logs: bool) -> list[str]:
     """Write a scenario's files, all or none, and remove its stale logs; return what changed."""
     new: dict[str, bytes | None] = {
-        name: stable_lines(data, _old(directory / name)) if name.endswith(".jsonl") else data
-        for name, data in files.items()
+        name: _stable(name, data, _old(directory / name)) for name, data in files.items()
     }
     if with_logs:
         new |= dict.fromkeys(stale_logs(directory, files))
@@ -57,6 +56,13 @@ def write(directory: Path, files: Mapping[str, bytes], *, with_logs: bool) -> li
 def stale_logs(directory: Path, files: Mapping[str, bytes]) -> list[str]:
     """Return the names of the committed logs that are not among the new files."""
     return [path.name for path in find_logs(directory) if path.name not in files]
+
+
+def _stable(name: str, data: bytes, old: bytes | None) -> bytes:
+    """Return a file's new content, what is equal in it spelled as before."""
+    if name == TOOLS:
+        return stable_tools(data, old)
+    return stable_lines(data, old) if name.endswith(".jsonl") else data
 
 
 def _old(path: Path) -> bytes | None:
