@@ -13,11 +13,10 @@ from llm_replay.override import (
     Replacement,
     SessionOverride,
     apply_override,
-    parse_override,
     repeats_log,
 )
 from llm_replay.packing import PACKED, MalformedRowError, count_members
-from llm_replay.script import lawless, lawless_rows, unreadable
+from llm_replay.script import lawless, lawless_rows, read_override, unreadable
 from llm_replay.session_log import SessionLog, malformed, read_header, read_session_log
 from llm_replay.values import shown
 
@@ -25,7 +24,7 @@ from llm_replay.values import shown
 def problems_of(inventory: Inventory) -> list[str]:
     """Return every problem of a scenario, as a person reads it."""
     try:
-        overrides = _overrides(inventory)
+        overrides = read_override(inventory.override, max(1, len(inventory.logs)))
     except OverrideError as error:
         return [str(error)]
     found = list(_override_lossy_problems(inventory))
@@ -34,14 +33,6 @@ def problems_of(inventory: Inventory) -> list[str]:
     if not inventory.logs and not isinstance(overrides.get(0), Replacement):
         found.append(f"{inventory.override}: there is no session.jsonl beside it to be patched")
     return found
-
-
-def _overrides(inventory: Inventory) -> dict[int, SessionOverride]:
-    if inventory.override is None:
-        return {}
-    data = inventory.override.read_bytes()
-    sessions = max(1, len(inventory.logs))
-    return parse_override(data, where=os.fspath(inventory.override), sessions=sessions)
 
 
 def _override_lossy_problems(inventory: Inventory) -> Iterator[str]:

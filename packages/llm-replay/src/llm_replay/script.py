@@ -38,6 +38,7 @@ __all__ = [
     "load_replay_script",
     "load_session_scripts",
     "read_calls",
+    "read_override",
     "sort_logs",
 ]
 
@@ -74,7 +75,7 @@ def load_session_scripts(config: ReplayConfig) -> list[SessionScript]:
     """
     config = check_config(config)
     files = [config.file, *config.child_files]
-    overrides = _read_override(config.override_file, len(files))
+    overrides = read_override(config.override_file, len(files))
     with _no_collection():
         primary, *children = (
             _load(index, file, overrides.get(index), config.override_file)
@@ -95,7 +96,7 @@ def load_replay_script(config: ReplayConfig) -> list[ReplayEntry]:
         ReplayError: A file is missing, can't be read, or says something impossible.
     """
     config = check_config(config)
-    override = _read_override(config.override_file, None).get(0)
+    override = read_override(config.override_file, None).get(0)
     return _load(0, config.file, override, config.override_file).entries
 
 
@@ -269,7 +270,12 @@ def unreadable(name: str, error: OSError) -> ScriptError:
     return ScriptError(where=name, what=f"this file can't be read: {error.strerror}")
 
 
-def _read_override(file: PathText | None, sessions: int | None) -> dict[int, SessionOverride]:
+def read_override(file: PathText | None, sessions: int | None) -> dict[int, SessionOverride]:
+    """Read a sidecar, if one is named: what it says of each session.
+
+    Raises:
+        OverrideError: It can't be read, or says something impossible.
+    """
     if file is None:
         return {}
     name = os.fspath(file)

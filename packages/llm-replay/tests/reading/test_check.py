@@ -191,6 +191,17 @@ def test_check_tells_a_log_that_cannot_be_opened(told: Told, tmp_path: Path) -> 
     )
 
 
+def test_check_tells_an_override_that_cannot_be_opened(told: Told, tmp_path: Path) -> None:
+    write_log(tmp_path / "session.jsonl")
+    (tmp_path / "replay.override.json").mkdir()
+
+    assert told("check", ".", status=1) == (
+        "replay.override.json: 1 problem\n"
+        "  this file can't be read: Is a directory\n"
+        "  hint: name a file that is there, or none\n"
+    )
+
+
 @given(st.binary() | st.binary().map(lambda data: lines().encode() + data))
 def test_random_bytes_are_fine_or_told_and_nothing_else(
     tmp_path_factory: pytest.TempPathFactory, data: bytes
