@@ -1,8 +1,10 @@
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -180,3 +182,38 @@ def test_an_interrupt_after_the_list_is_finished_later(
 
 def test_a_directory_that_is_not_there_has_nothing_pending(tmp_path: Path) -> None:
     assert pending(tmp_path / "none") is None
+
+
+def test_two_writers_take_turns_and_the_last_one_is_whole(tmp_path: Path) -> None:
+    def write(mark: bytes) -> None:
+        for number in range(40):
+            data = b"%s %d\n" % (mark, number)
+            write_scenario(tmp_path, {"a": data, "b": data})
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, (b"one", b"two")))
+
+    left = files(tmp_path)
+    assert set(left) == {"a", "b"}
+    assert left["a"] == left["b"]
+
+
+def test_a_scenario_is_locked_from_the_first_new_file_to_the_swap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path)
+    sync, seen = os.fsync, []
+
+    def look(descriptor: int) -> None:
+        other = os.open(tmp_path, os.O_RDONLY)
+        with pytest.raises(BlockingIOError):
+            fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.close(other)
+        seen.append(sorted(files(tmp_path)))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", look)
+    write_scenario(tmp_path, NEW)
+
+    assert "a.new" in seen[0]
+    assert seen[-1] == sorted(WHOLE_NEW)

@@ -1,6 +1,7 @@
 """All-or-nothing writing of one scenario: new files beside the old, one list, then the swap."""
 
 import contextlib
+import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -42,9 +43,15 @@ def write_scenario(directory: Path, files: Mapping[str, bytes | None]) -> list[s
     """Replace files of a scenario, all or none; `None` removes one. Return what changed.
 
     Killed at any point, it leaves the old scenario or a list that `roll_forward`
-    finishes. Files that already are as asked for are not touched.
+    finishes. Files that already are as asked for are not touched. One writer at
+    a time: another one waits.
     """
-    roll_forward(directory)
+    with _alone_in(directory):
+        return _write(directory, files)
+
+
+def _write(directory: Path, files: Mapping[str, bytes | None]) -> list[str]:
+    _roll_forward(directory)
     changed = {name: data for name, data in files.items() if _read(directory / name) != data}
     if not changed:
         return []
@@ -64,7 +71,7 @@ def write_scenario(directory: Path, files: Mapping[str, bytes | None]) -> list[s
             _remove_new(directory)
         raise
     _sync_directory(directory)
-    roll_forward(directory)
+    _roll_forward(directory)
     return sorted(changed)
 
 
@@ -82,7 +89,14 @@ def roll_forward(directory: Path) -> bool:
     Raises:
         FixtureError: The list is not one that this package wrote.
     """
-    left = pending(directory)
+    if pending(directory) is None:
+        return False
+    with _alone_in(directory):
+        return _roll_forward(directory)
+
+
+def _roll_forward(directory: Path) -> bool:
+    left = pending(directory)  # by now: another process may have finished it
     if left is None:
         return False
     if left.kind == "commit":
@@ -97,6 +111,18 @@ def roll_forward(directory: Path) -> bool:
     _remove_new(directory)
     _sync_directory(directory)
     return True
+
+
+@contextlib.contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """Keep other writers out, also those of other processes; the lock dies with its holder."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):  # some network file systems lock no directory
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _read_commit(directory: Path) -> dict[str, list[str]]:
