@@ -1,4 +1,6 @@
+import errno
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -158,3 +160,89 @@ def test_facts_are_readable_json(suite: Path) -> None:
     assert facts["version"] == 1
     assert facts["causes"][0]["path"] == "data.v"
     assert set(facts["base"]) == {TRANSCRIPT}
+
+
+def replaced(suite: Path) -> None:
+    keep(suite, "one", files={TRANSCRIPT: b'{"newer":1}\n'}, environ={})
+
+
+def same_facts(suite: Path) -> None:
+    (suite / ".snapshot" / "one" / TRANSCRIPT).write_bytes(b'{"newer":1}\n')
+
+
+def gone(suite: Path) -> None:
+    forget(suite, "one")
+
+
+@pytest.mark.parametrize("meanwhile", [replaced, same_facts, gone])
+def test_what_was_not_shown_is_not_accepted(suite: Path, meanwhile: Callable[[Path], None]) -> None:
+    keep(suite, "one", files={TRANSCRIPT: NEW}, environ={})
+    (shown,) = find_kept(suite)
+    before = (suite / "one" / TRANSCRIPT).read_bytes()
+    meanwhile(suite)
+
+    with pytest.raises(FixtureError) as caught:
+        accept(suite, shown)
+
+    assert str(caught.value) == (
+        f"{shown.directory}: what was kept here is another by now, or gone\n"
+        "  Another run or another review came in between.\n"
+        "  hint: review again"
+    )
+    assert (suite / "one" / TRANSCRIPT).read_bytes() == before
+
+
+def test_what_another_review_settles_meanwhile_is_not_found(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(suite, "one", files={TRANSCRIPT: NEW}, environ={})
+    read = Path.read_bytes
+
+    def settled(path: Path) -> bytes:
+        forget(suite, "one")
+        return read(path)
+
+    monkeypatch.setattr(Path, "read_bytes", settled)
+
+    assert find_kept(suite) == []
+
+
+def test_a_kept_file_that_is_missing_is_told(suite: Path) -> None:
+    place = keep(suite, "one", files={TRANSCRIPT: NEW}, environ={})
+    (place / TRANSCRIPT).unlink()
+
+    with pytest.raises(FixtureError, match="not what this version"):
+        find_kept(suite)
+
+
+def test_two_runs_that_keep_at_once_leave_the_files_of_one(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rename, others = Path.rename, [b"first other", b"second other"]
+
+    def raced(path: Path, target: Path) -> Path:
+        if others:
+            target.mkdir(parents=True)
+            (target / TRANSCRIPT).write_bytes(others.pop())
+        return rename(path, target)
+
+    monkeypatch.setattr(Path, "rename", raced)
+
+    place = keep(suite, "one", files={TRANSCRIPT: NEW}, environ={})
+
+    assert (place / TRANSCRIPT).read_bytes() == NEW
+    assert [entry.name for entry in (suite / ".snapshot").iterdir()] == ["one"]
+
+
+def test_a_place_that_can_not_be_had_is_an_error_and_leaves_nothing(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(_: Path, __: Path) -> Path:
+        raise OSError(errno.ENOTEMPTY, "Directory not empty")
+
+    monkeypatch.setattr(Path, "rename", refused)
+
+    with pytest.raises(OSError, match="not empty"):
+        keep(suite, "one", files={TRANSCRIPT: NEW}, environ={})
+
+    assert list((suite / ".snapshot").iterdir()) == []

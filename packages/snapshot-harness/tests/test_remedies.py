@@ -135,3 +135,16 @@ def live(suite: Suite, scenario: Scenario) -> Path:
 
 def no_space(*_: object) -> None:
     raise OSError(28, "No space left on device")
+
+
+def test_the_command_that_accepts_a_change_is_quoted_for_the_shell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    suite = make_suite(tmp_path / "my scenarios")
+    scenario = refreshed(suite, add_scenario(suite, turns=[[say("Hello")]]))
+    set_up(scenario.directory, fake="late-update")
+
+    report = replay(suite, scenario)
+
+    assert report.accept == "snapshot-harness review 'my scenarios' --accept one"

@@ -68,6 +68,7 @@ def test_a_scenario_is_one_line_of_the_summary() -> None:
     assert verdict_line(replace(PASSED, written=("a", "b"))) == (
         "PASSED one (0.12 s): 2 files written"
     )
+    assert verdict_line(replace(PASSED, written=("a",))).endswith("): 1 file written")
     twice = replace(FAILED, causes=[CAUSES[0], replace(CAUSES[0], folded=3)])
     assert verdict_line(twice) == "FAILED one (0.12 s): behaviour differs in 5 places"
 

@@ -10,6 +10,8 @@ import pytest
 from guarded import write_scenario, write_suite
 from judging import event, log, run
 
+from snapshot_harness import atomic
+from snapshot_harness import kept as kept_module
 from snapshot_harness.__main__ import main
 from snapshot_harness.compare import compare
 from snapshot_harness.fixtures import SESSION, TRANSCRIPT
@@ -253,3 +255,34 @@ def test_a_long_line_is_cut_around_what_differs(suite: Path) -> None:
     assert max(map(len, lines)) < 250
     terminal.type("q\n")
     assert terminal.end() == 0
+
+
+def test_what_another_run_replaced_meanwhile_is_not_accepted_unseen(suite: Path) -> None:
+    terminal = Terminal(suite)
+    terminal.until(ASKED)
+    keep(suite, "one", files={TRANSCRIPT: b"other"}, environ={})
+
+    terminal.type("a\n")
+
+    assert "another by now, or gone" in terminal.until(ASKED)
+    terminal.type("q\n")
+    assert terminal.end() == 1
+    assert waiting(suite) == ["one", "two", "two-more"]
+
+
+def test_a_scenario_that_can_not_be_written_does_not_end_the_walk(
+    suite: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def write(directory: Path, files: dict[str, bytes | None]) -> list[str]:
+        if directory.name == "one":
+            raise OSError(28, "No space left on device")
+        return atomic.write_scenario(directory, files)
+
+    monkeypatch.setattr(kept_module, "write_scenario", write)
+
+    assert main(["review", str(suite), "--accept", "*"]) == 1
+
+    told = capsys.readouterr()
+    assert "one: not accepted\n[Errno 28] No space left on device" in told.err
+    assert "two: accepted" in told.out
+    assert waiting(suite) == ["one"]

@@ -154,3 +154,68 @@ def test_without_a_suite_there_is_no_scenario(
     assert "scenarios/suite.toml: the file is missing" in told
     assert "  hint: `snapshot-harness init -- COMMAND` makes one" in told
     assert os.listdir(here) == []  # noqa: PTH208  names are enough
+
+
+def test_an_agent_is_found_from_a_directory_behind_links(here: Path) -> None:
+    (here / "agent.py").write_text(FAKE_AGENT.read_text())
+    (here / "real" / "deep").mkdir(parents=True)
+    (here / "link").symlink_to("real/deep")
+
+    assert main(["init", "--directory", "link/suite", "--", "python", "agent.py"]) == 0
+
+    suite = read_suite(here / "real" / "deep" / "suite" / "suite.toml")
+    assert suite.file.command == ["{python}", "{suite}/../../../agent.py"]
+
+
+def test_an_agent_beside_the_current_directory_is_found_too(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (here / "agent.py").write_text(FAKE_AGENT.read_text())
+    (here / "below").mkdir()
+    monkeypatch.chdir(here / "below")
+
+    assert main(["init", "--", "python", "../agent.py", "/bin/sh"]) == 0
+
+    command = read_suite(here / "below" / "scenarios" / "suite.toml").file.command
+    assert command == ["{python}", "{suite}/../../agent.py", "/bin/sh"]
+
+
+def test_a_link_to_the_agent_stays_one(here: Path) -> None:
+    (here / "agent").write_text(f"#!{sys.executable}\n{FAKE_AGENT.read_text()}")
+    (here / "agent").chmod(0o755)
+    (here / "by-link").symlink_to("agent")
+
+    assert main(["init", "--", "./by-link"]) == 0
+
+    command = read_suite(here / "scenarios" / "suite.toml").file.command
+    assert command == ["{suite}/../by-link"]
+
+
+def test_what_is_to_be_typed_next_is_quoted_for_the_shell(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_suite(here / "my scenarios")
+
+    main(["new", "one", "--suite", "my scenarios"])
+    main(["init", "--directory", "your scenarios", "--", "/no/such/agent"])
+
+    told = capsys.readouterr()
+    assert "next: pytest 'my scenarios' --snapshot-mode=record" in told.out
+    assert "then: pytest 'your scenarios' --snapshot-mode=refresh" in told.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["new", "one", "--why", "\udcff"], ["init", "--directory", "s", "--", "agent", "\udcff"]],
+)
+def test_an_argument_that_is_no_text_is_refused(
+    suite: Suite, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main(arguments) == 2
+
+    assert capsys.readouterr().err == (
+        "snapshot-harness: an argument holds bytes that are no UTF-8, and the files are UTF-8\n"
+        "  hint: spell it in UTF-8\n"
+    )
+    assert not (suite.directory / "one").exists()
+    assert not (suite.directory.parent / "s").exists()

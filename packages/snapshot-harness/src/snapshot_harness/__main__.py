@@ -1,6 +1,7 @@
 """The command line: `snapshot-harness review | new | init | smoke | schemas`."""
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -32,15 +33,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(argv)
     run: Command = options.run
     try:
-        return run(options)
+        status = run(options)
+        sys.stdout.flush()
     except HarnessError as error:
         print(f"snapshot-harness: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # Whoever reads has seen enough; Python would complain of what is left to write.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141  # as a shell says it of SIGPIPE
+    except OSError as error:
+        print(f"snapshot-harness: {_refused(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("snapshot-harness: interrupted", file=sys.stderr)
         return 130  # as a shell says it of SIGINT
+    else:
+        return status
     finally:
         WATCHDOG.close()
+
+
+def _refused(error: OSError) -> str:
+    """Tell what the system refused, and where."""
+    where = f"{error.filename}: " if error.filename is not None else ""
+    what = error.strerror or str(error)
+    return f"{where}{what}\n  hint: see to the path, the disk or the permissions, and try again"
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,5 +1,7 @@
 """What failing runs left for review: files and causes, in `.snapshot/` beside suite.toml."""
 
+import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -18,6 +20,7 @@ from snapshot_harness.fixtures import stable_lines
 FOLDER = ".snapshot"
 FACTS = "pending.json"
 _VERSION = 1
+_TRIES = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +28,8 @@ class Kept:
     """One scenario's actual files, and what is known about them.
 
     `base` holds the digests of the committed files that the run was compared
-    with, `refusals` the reasons why these files must not be taken over.
+    with, `refusals` the reasons why these files must not be taken over. `stamp`
+    is the digest of all that is kept: what was shown is what is taken over.
     """
 
     scenario: str
@@ -34,6 +38,7 @@ class Kept:
     base: Mapping[str, str | None]
     causes: tuple[Cause, ...]
     refusals: tuple[str, ...]
+    stamp: str
 
 
 def keep(  # noqa: PLR0913  facts, all by keyword
@@ -82,8 +87,12 @@ def find_kept(suite: Path) -> list[Kept]:
     folder = suite / FOLDER
     if not folder.is_dir():
         return []
-    entries = sorted(entry for entry in folder.iterdir() if (entry / FACTS).is_file())
-    return [_read(entry) for entry in entries if not entry.name.startswith(".")]
+    found = []
+    for entry in sorted(folder.iterdir()):
+        if (entry / FACTS).is_file() and not entry.name.startswith("."):
+            with contextlib.suppress(FileNotFoundError):  # settled by another review meanwhile
+                found.append(_read(entry))
+    return found
 
 
 def accept(suite: Path, kept: Kept) -> list[str]:
@@ -114,12 +123,26 @@ def _replace(target: Path, files: Mapping[str, bytes]) -> None:
     fresh.mkdir(parents=True)
     for name, data in files.items():
         (fresh / name).write_bytes(data)
-    shutil.rmtree(target, ignore_errors=True)
-    fresh.rename(target)
+    for left in reversed(range(_TRIES)):
+        shutil.rmtree(target, ignore_errors=True)
+        try:
+            fresh.rename(target)
+        except OSError as error:
+            # Another run has just kept its own: whoever is last stays.
+            if left and error.errno in {errno.ENOTEMPTY, errno.EEXIST}:
+                continue
+            shutil.rmtree(fresh, ignore_errors=True)
+            raise
+        return
 
 
 def _objections(directory: Path, kept: Kept) -> Iterator[Problem]:
     """Yield why a run's files must not be taken over."""
+    if _stamp_now(kept.directory) != kept.stamp:
+        what = "what was kept here is another by now, or gone"
+        why = "Another run or another review came in between."
+        yield Problem(path=kept.directory, what=what, why=why, hint="review again")
+        return
     left = pending(directory)
     if left is not None:
         yield left.problem
@@ -155,25 +178,41 @@ def _cause(facts: dict[str, Any]) -> Cause:
     return Cause(**{**facts, "records": tuple(facts["records"])})
 
 
+def _stamp(directory: Path, facts: bytes, names: Sequence[str]) -> str:
+    digest = hashlib.sha256(facts)
+    for name in names:
+        digest.update(hashlib.sha256((directory / name).read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _stamp_now(directory: Path) -> str | None:
+    with contextlib.suppress(FixtureError, FileNotFoundError):
+        return _read(directory).stamp
+    return None
+
+
 def _digest(path: Path) -> str | None:
     return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
 
 
 def _read(directory: Path) -> Kept:
     path = directory / FACTS
+    data = path.read_bytes()
     try:
-        facts: dict[str, Any] = json.loads(path.read_bytes())
+        facts: dict[str, Any] = json.loads(data)
+        files = tuple(_plain(name) for name in facts["files"])
         return Kept(
             scenario={(_VERSION, directory.name): directory.name}[
                 facts["version"], facts["scenario"]
             ],
             directory=directory,
-            files=tuple(_plain(name) for name in facts["files"]),
+            files=files,
             base={_plain(name): digest for name, digest in facts["base"].items()},
             causes=tuple(_cause(cause) for cause in facts["causes"]),
             refusals=tuple(facts["refusals"]),
+            stamp=_stamp(directory, data, files),
         )
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, FileNotFoundError):
         what = "not what this version of the harness leaves for review"
         hint = f"remove {directory}, and run the scenario again"
         raise FixtureError(problems=[Problem(path=path, what=what, hint=hint)]) from None

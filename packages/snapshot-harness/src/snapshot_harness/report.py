@@ -83,7 +83,8 @@ def problem_annotation(problem: Problem) -> str:
 def _headline(report: Report) -> str:
     if report.outcome == "passed":
         count = len(report.written)
-        return f"{count} files written" if count else "as expected"
+        files = "1 file" if count == 1 else f"{count} files"
+        return f"{files} written" if count else "as expected"
     if report.problems:
         return "the run itself failed"
     differences = sum(1 + cause.folded for cause in report.causes)

@@ -99,7 +99,7 @@ def _settle(suite: Path, kept: Kept, choice: str) -> int:
         return 0
     try:
         written = accept(suite, kept)
-    except FixtureError as error:
+    except (FixtureError, OSError) as error:
         _complain(f"{kept.scenario}: not accepted\n{error}")
         return 1
     _say([f"{kept.scenario}: accepted, {', '.join(written) or 'nothing'} written"])

@@ -1,6 +1,7 @@
 """One scenario in replay or refresh: run it, judge it, and write only where asked to."""
 
 import os
+import shlex
 import time
 import traceback
 from collections.abc import Mapping, Sequence
@@ -172,7 +173,8 @@ def _keep(report: Report, prepared: Prepared, run: Run, actual: Normalized) -> R
         causes=report.causes,
         refusals=barred,
     )
-    accept = f"snapshot-harness review {shown_path(suite)} --accept {scenario.name}"
+    typed = shlex.quote(str(shown_path(suite)))
+    accept = f"snapshot-harness review {typed} --accept {scenario.name}"
     return replace(report, kept=shown_path(kept), accept="" if barred else accept)
 
 

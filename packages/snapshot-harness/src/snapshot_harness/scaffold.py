@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -99,7 +100,7 @@ def run_new(options: argparse.Namespace) -> int:
     mode = f"--snapshot-mode=record --snapshot-record={name}"
     if options.authored:
         mode = f"--snapshot-mode=refresh -k {name}"
-    _say(f"wrote {directory}; next: pytest {suite.parent} {mode}")
+    _say(f"wrote {directory}; next: pytest {_typed(suite.parent)} {mode}")
     return 0
 
 
@@ -134,20 +135,17 @@ def run_init(options: argparse.Namespace) -> int:
         if outcome.report.outcome == "passed":
             done = " and makes a session" if len(steps) > 1 else ""
             _say(f"wrote {directory}: your agent shakes hands{done}, and does so again in replay")
-            _say(f"next: snapshot-harness new NAME --suite {directory}")
+            _say(f"next: snapshot-harness new NAME --suite {_typed(directory)}")
             return 0
     sys.stderr.write(f"{failure_text(outcome.report)}\n")
-    then = f"pytest {directory} --snapshot-mode=refresh"
+    then = f"pytest {_typed(directory)} --snapshot-mode=refresh"
     sys.stderr.write(f"wrote {directory}; correct what is said above, then: {then}\n")
     return 1
 
 
 def _portable(command: Sequence[str], directory: Path) -> list[str]:
     """Return a command that works from any checkout: the agent does not run where we are."""
-    parts = [
-        "{suite}/" + os.path.relpath(part, directory) if _is_ours(part) else part
-        for part in command
-    ]
+    parts = [_below(directory, Path(part)) if _is_ours(part) else part for part in command]
     if parts[0] in {"python", "python3", sys.executable}:
         parts[0] = "{python}"
     return parts
@@ -155,7 +153,15 @@ def _portable(command: Sequence[str], directory: Path) -> list[str]:
 
 def _is_ours(part: str) -> bool:
     path = Path(part)
-    return path.is_file() and path.absolute().is_relative_to(Path.cwd())
+    is_elsewhere = path.is_absolute() and not path.is_relative_to(Path.cwd())
+    return path.is_file() and not is_elsewhere
+
+
+def _below(directory: Path, path: Path) -> str:
+    """Return a path from the suite on, which stands where its links lead."""
+    # A link to the agent itself stays one: some programs look at their own name.
+    real = path.parent.resolve() / path.name
+    return "{suite}/" + os.path.relpath(real, directory.resolve())
 
 
 def _first(suite: Suite, steps: Sequence[Mapping[str, object]]) -> Outcome:
@@ -203,11 +209,20 @@ def _toml(value: object) -> str:
 
 
 def _write(directory: Path, files: Mapping[str, str], *, again: bool = False) -> None:
+    try:
+        coded = {name: text.encode() for name, text in files.items()}
+    except UnicodeEncodeError:
+        what = "an argument holds bytes that are no UTF-8, and the files are UTF-8"
+        raise ScaffoldError(f"{what}\n  hint: spell it in UTF-8") from None
     directory.mkdir(parents=True, exist_ok=True)
-    for name, text in files.items():
+    for name, data in coded.items():
         path = directory / name
         if again or not path.exists():
-            path.write_text(text, "utf-8")
+            path.write_bytes(data)
+
+
+def _typed(path: Path) -> str:
+    return shlex.quote(str(path))
 
 
 def _say(text: str) -> None:
