@@ -47,6 +47,7 @@ TARGETS: dict[str, list[Path]] = {
     "snapshot_harness.causes": [COMPARE],
     "snapshot_harness.align": [TESTS / "test_align.py", COMPARE],
     "snapshot_harness.pairing": [TESTS / "test_pairing.py", COMPARE],
+    "snapshot_harness.blocks": [TESTS / "test_blocks.py", TESTS / "test_guards.py"],
     "snapshot_harness.values": [TESTS / "test_values.py", COMPARE],
     # the verdict
     "snapshot_harness.verdict": [TESTS / "test_verdict.py"],

@@ -9,6 +9,7 @@ from kit import add_scenario, make_suite, refresh, refreshed, replay, say, set_u
 
 from llm_replay.session_log import read_session_log
 from snapshot_harness.blocks import block_causes
+from snapshot_harness.causes import Cause
 from snapshot_harness.suite import Scenario, Suite
 
 
@@ -65,6 +66,23 @@ def test_a_stream_that_breaks_the_grammar_on_purpose_is_no_cause(suite: Suite) -
     assert cause.path == "data.reason"
 
 
+def causes_of(chunks: list[dict[str, Any]]) -> list[Cause]:
+    header = {"type": "session", "version": 1, "id": "s", "createdAt": 0, "lineage": "1"}
+    rows = [
+        {"type": "assistant/chunk", "seq": k, "time": 0, "data": {"turn": 1, "step": 1, "chunk": c}}
+        for k, c in enumerate([*chunks, {"type": "finish", "reason": {"kind": "stop"}}])
+    ]
+    log = read_session_log("".join(json.dumps(one) + "\n" for one in [header, *rows]).encode())
+    return block_causes([log])
+
+
+def block(deltas: list[str], end: str) -> list[dict[str, Any]]:
+    return [
+        *({"type": "text-delta", "index": 0, "text": text} for text in deltas),
+        {"type": "block-end", "index": 0, "block": {"type": "text", "text": end}},
+    ]
+
+
 @pytest.mark.parametrize(
     ("deltas", "end", "place"),
     [
@@ -80,14 +98,13 @@ def test_a_stream_that_breaks_the_grammar_on_purpose_is_no_cause(suite: Suite) -
 def test_the_row_is_named_where_the_texts_part(
     deltas: list[str], end: str, place: int | None
 ) -> None:
-    header = {"type": "session", "version": 1, "id": "s", "createdAt": 0, "lineage": "1"}
-    chunks = [*({"type": "text-delta", "index": 0, "text": text} for text in deltas)]
-    chunks.append({"type": "block-end", "index": 0, "block": {"type": "text", "text": end}})
-    chunks.append({"type": "finish", "reason": {"kind": "stop"}})
-    rows = [
-        {"type": "assistant/chunk", "seq": k, "time": 0, "data": {"turn": 1, "step": 1, "chunk": c}}
-        for k, c in enumerate(chunks)
-    ]
-    log = read_session_log("".join(json.dumps(one) + "\n" for one in [header, *rows]).encode())
+    lines = [one.line for one in causes_of(block(deltas, end))]
 
-    assert [one.line for one in block_causes([log])] == ([] if place is None else [place + 2])
+    assert lines == ([] if place is None else [place + 2])
+
+
+def test_a_block_that_takes_the_place_of_another_is_judged_alone() -> None:
+    first, second = block(["a"], "a"), block(["b", "c"], "bc")
+
+    assert causes_of([*first, *second]) == []
+    assert [one.line for one in causes_of([*first, *block(["b", "c"], "bd")])] == [5]
