@@ -220,3 +220,20 @@ def test_a_recording_may_be_packed(suite: Suite) -> None:
 
     assert report.outcome == "passed", text_of(report)
     assert replay(suite, scenario).outcome == "passed"
+
+
+def test_a_scenario_toml_that_can_not_be_written_is_refused_before_anything_is_called(
+    suite: Suite,
+) -> None:
+    scenario = add_scenario(suite, origin="recorded", toml='recorded = { model = "m" }')
+    before = files(scenario)
+    said: list[str] = []
+
+    report = record(suite, scenario, said)
+
+    (problem,) = report.problems
+    assert problem == (
+        f"{scenario.directory}/scenario.toml: `recorded` stands there in a form that record "
+        "can't replace\n  hint: remove it: record writes it, as a table of its own"
+    )
+    assert (said, files(scenario)) == ([], before)

@@ -100,6 +100,12 @@ def _check(suite: Suite, scenario: Scenario, steps: Script) -> None:
         what = "the agent persists no session log, so there is nothing to record from"
         hint = 'say `origin = "authored"`, and write session.jsonl by hand'
         problems.append(Problem(path=scenario.directory / SCENARIO, what=what, hint=hint))
+    try:
+        with_recorded((scenario.directory / SCENARIO).read_text("utf-8"), {})
+    except ValueError:
+        what = "`recorded` stands there in a form that record can't replace"
+        hint = "remove it: record writes it, as a table of its own"
+        problems.append(Problem(path=scenario.directory / SCENARIO, what=what, hint=hint))
     for index, step in enumerate(steps.steps):
         detached = index > 0 and getattr(steps.steps[index - 1], "detach", False)
         cuts = isinstance(step, PromptAndCancel) or (detached and isinstance(step, Interrupting))
