@@ -1,3 +1,4 @@
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -36,3 +37,31 @@ def test_only_younger_processes_are_looked_at_unless_numbers_began_again(
     assert [process.pid for process in found] == ([old.pid] if finds else [])
     old.kill()
     old.wait()
+
+
+def test_what_ends_by_itself_did_not_escape(tmp_path: Path) -> None:
+    process = subprocess.Popen(["/bin/sleep", "0.05"], cwd=tmp_path)
+
+    assert kill_escaped(tmp_path, grace_s=10) == []
+    assert process.wait() == 0
+
+
+def test_what_a_killed_process_had_started_meanwhile_is_killed_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = sleeper(cwd=tmp_path)
+    late: list[subprocess.Popen[bytes]] = []
+    kill = leftovers._signal  # noqa: SLF001  the moment between two looks
+
+    def killing(target: int, number: int) -> bool:
+        if not late:
+            late.append(sleeper(cwd=tmp_path))
+        return kill(target, number)
+
+    monkeypatch.setattr(leftovers, "_signal", killing)
+
+    found = kill_escaped(tmp_path, grace_s=0)
+
+    assert [one.pid for one in found] == [first.pid, late[0].pid]
+    for process in (first, *late):
+        assert process.wait(10) == -9

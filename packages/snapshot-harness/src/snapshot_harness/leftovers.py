@@ -48,7 +48,9 @@ def signal_group(group: int, number: signal.Signals) -> None:
     _signal(-group, number)
 
 
-def kill_escaped(run: Path, *, also_below: Path | None = None, after: int = 0) -> list[Leftover]:
+def kill_escaped(
+    run: Path, *, also_below: Path | None = None, after: int = 0, grace_s: float = GRACE_S
+) -> list[Leftover]:
     """Kill, and name, the processes that carry the run in their environment or work below it.
 
     Only those younger than the process `after` are looked at, as far as numbers tell. Only
@@ -56,9 +58,14 @@ def kill_escaped(run: Path, *, also_below: Path | None = None, after: int = 0) -
     """
     if not sys.platform.startswith("linux"):
         return []
+    ends = time.monotonic() + grace_s
     found: dict[int, Leftover] = {}
     for _ in range(PASSES):
         fresh = [one for one in _escaped(run, also_below, after) if one.pid not in found]
+        while fresh and time.monotonic() < ends:
+            # As in a group: a killed tool's child may be ending just now.
+            time.sleep(STEP_S)
+            fresh = [one for one in _escaped(run, also_below, after) if one.pid not in found]
         if not fresh:
             break
         for process in fresh:
