@@ -157,7 +157,7 @@ def _count(params: dict[str, Any], key: str) -> int | None:
 @contextmanager
 def _opened(path: Path, flags: int) -> Iterator[io.FileIO]:
     """Open a regular file; of a pipe the other end might never come."""
-    number = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    number = os.open(path, flags | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
     if not stat.S_ISREG(os.fstat(number).st_mode):
         os.close(number)
         raise OSError(f"{path} is no regular file")
