@@ -183,6 +183,15 @@ def test_a_patch_past_the_end_is_told(suite: Path) -> None:
     assert only(told(suite)).startswith("two/replay.override.json: ")
 
 
+def test_a_patch_past_the_end_of_a_childs_script_is_told_with_its_session(suite: Path) -> None:
+    overridden(suite, {"sessions": {"1": {"patches": [{"at": 7, "entry": ENTRY}]}}})
+    log = (suite / "two" / SESSION).read_text()
+    child = log.replace('"lineage":"1"', '"lineage":"1/1.1.1"').replace("session:1", "session:2")
+    (suite / "two" / "session.1.jsonl").write_text(child)
+
+    assert "session 1" in "\n".join(line for line in told(suite) if "override" in line)
+
+
 def test_an_override_that_is_none_is_told(suite: Path) -> None:
     overridden(suite, {"nothing": 1})
 

@@ -99,7 +99,7 @@ def _scripts(
     for place, (log, own) in enumerate(zip(fixture.logs, calls, strict=True)):
         override = overrides.get(place)
         try:
-            entries = apply_override(own, override, where=OVERRIDE)
+            entries = apply_override(own, override, where=OVERRIDE, session=place)
         except OverrideError as error:
             yield Problem(path=path, what=str(error))
             continue
