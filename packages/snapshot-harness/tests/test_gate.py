@@ -142,3 +142,32 @@ def test_the_model_is_named(tmp_path: Path) -> None:
     suite = make_suite(tmp_path, '[record]\nendpoint = "e"\nmodel = "m"\n')
 
     assert endpoint_of(suite) == "e (model m)"
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://user:hunter2@host/v1", "https://host/v1"),
+        ("HTTP://token@host:80/v1?key=abc#d", "HTTP://host:80/v1"),
+        ("https://host/a@b", "https://host/a@b"),
+        ("the local server", "the local server"),
+    ],
+)
+def test_what_is_secret_in_a_url_is_not_told(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch, url: str, shown: str
+) -> None:
+    monkeypatch.setenv("A_URL", url)
+
+    assert check_gate([suite], Selection(["live"])) == [f"recording live from {shown}"]
+
+
+def test_a_scenario_of_another_platform_is_recorded_there(suite: Suite) -> None:
+    assert refusal(suite, ["elsewhere"]) == "'elsewhere' is for nowhere\n  hint: record it there"
+
+
+def test_a_scenario_that_can_not_be_read_is_not_recorded(suite: Suite) -> None:
+    (suite.directory / "live" / "scenario.toml").write_text("why = 1\n")
+
+    told = refusal(read_suite(suite.path), ["live"])
+
+    assert told == "'live' can't be read\n  hint: run it, to see why"

@@ -11,6 +11,7 @@ import pytest
 from kit import HELLO, add_scenario, make_suite, refreshed, say, set_up
 
 from snapshot_harness import guards
+from snapshot_harness.run_report import RunReport
 from snapshot_harness.suite import Suite
 
 pytest_plugins = ["pytester"]
@@ -482,7 +483,102 @@ def test_recording_works_under_xdist_and_without_capturing(
 
     assert outcomes(parallel) == {"passed": 3}
     assert outcomes(alone) == {"passed": 3}
+    for name in ("live", "livelier"):
+        parallel.stdout.fnmatch_lines([f"{name}: recording", f"PASSED {name} (*; 1 call, 7 tokens"])
     parallel.stdout.fnmatch_lines(["recorded 2 scenarios: 2 calls, 14 tokens, * s"])
+
+
+def test_a_report_that_can_not_be_written_is_refused_before_anything_runs(
+    pytester: pytest.Pytester, suite: Suite
+) -> None:
+    (pytester.path / "file").write_text("")
+
+    told = usage_error(pytester, "--snapshot-report=file/report.json")
+
+    assert "--snapshot-report: file/report.json can't be written: " in told
+    assert "hint: name a file in a directory that you may write to" in told
+    assert suite.directory.is_dir()
+
+
+def test_a_report_that_can_not_be_written_in_the_end_fails_the_run(
+    pytester: pytest.Pytester, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert suite.directory.is_dir()
+
+    def full(_: RunReport, __: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(RunReport, "write", full)
+
+    result = run(pytester, "--snapshot-report=report.json")
+
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert outcomes(result) == {"passed": 4}
+    told = "--snapshot-report: report.json can't be written: No space left on device"
+    result.stdout.fnmatch_lines([told])
+
+
+@pytest.mark.parametrize("workers", [[], ["-n", "1"]])
+def test_a_suite_that_can_not_be_read_is_reported_and_annotated(
+    pytester: pytest.Pytester,
+    suite: Suite,
+    monkeypatch: pytest.MonkeyPatch,
+    workers: list[str],
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("SOME_TOKEN", "correct-horse-battery")
+    with suite.path.open("a") as file:
+        file.write("\n\ncorrect-horse-battery = 1\n")
+    lines = suite.path.read_text().split("\n")
+    line = lines.index("correct-horse-battery = 1") + 1
+
+    result = run(pytester, "--snapshot-report=report.json", *workers)
+
+    (error,) = json.loads((pytester.path / "report.json").read_text())["errors"]
+    assert "unknown key '[the value of SOME_TOKEN]'" in error
+    annotation = f"::error file=scenarios/suite.toml,line={line},title=snapshot suite::*"
+    result.stdout.fnmatch_lines([annotation])
+    assert "correct-horse-battery" not in text_of(result).replace(str(pytester.path), "")
+
+
+def test_a_changed_prompt_is_annotated_and_shows_no_credential(
+    pytester: pytest.Pytester, suite: Suite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    monkeypatch.setenv("SOME_TOKEN", "You are another fake.")
+    change_prompt(suite, "one", "two")
+
+    result = run(pytester, "--snapshot-report=report.json", "--junitxml=junit.xml")
+
+    file = "scenarios/one/system-prompt.expected.md"
+    result.stdout.fnmatch_lines(
+        [f"::error file={file},line=1,title=snapshot header[[]default[]]::*"]
+    )
+    files = [pytester.path / name for name in ("report.json", "junit.xml")]
+    for text in (text_of(result), *(path.read_text() for path in files)):
+        assert "+[the value of SOME_TOKEN]" in text
+        assert "You are another fake." not in text
+
+
+def test_recording_a_suite_far_below_needs_its_key_too(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deep = make_suite(pytester.path / "a" / "b" / "scenarios", 'keys = ["FAKE_KEY"]')
+    add_scenario(deep, "live", origin="recorded")
+    for ignored in ("node_modules/x", "env/y"):
+        (pytester.path / ignored).mkdir(parents=True)
+        (pytester.path / ignored / "suite.toml").write_text("what = 1")
+    (pytester.path / "env" / "pyvenv.cfg").write_text("")
+    arguments = (*OPTIONS, "--snapshot-mode=record", "--snapshot-all")
+
+    refused = pytester.runpytest(*arguments)
+    monkeypatch.setenv("FAKE_KEY", "k")
+    recorded = pytester.runpytest(*arguments)
+
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    assert "no key is there" in text_of(refused)
+    recorded.stdout.fnmatch_lines(["recording live from the agent's own provider"])
+    assert outcomes(recorded) == {"passed": 2}
 
 
 def test_other_tests_of_a_project_are_left_alone(pytester: pytest.Pytester) -> None:

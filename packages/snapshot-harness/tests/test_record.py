@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from judging import log
 from kit import HELLO, add_scenario, make_suite, refresh, replay, set_up, text_of
 
 from snapshot_harness import writing
-from snapshot_harness.record import record_scenario
+from snapshot_harness.record import record_scenario, usage_of
 from snapshot_harness.report import Report
 from snapshot_harness.suite import Scenario, Suite
 
@@ -18,7 +19,9 @@ KEYED = 'keys = ["FAKE_KEY"]\n[record]\nendpoint = "https://a"\nmodel = "fake-1"
 @pytest.fixture
 def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
     monkeypatch.delenv("FAKE_KEY", raising=False)
-    return make_suite(tmp_path / "scenarios", KEYED)
+    made = make_suite(tmp_path / "scenarios", KEYED)
+    (made.directory / ".env").write_text("FAKE_KEY=k\n")
+    return made
 
 
 def record(suite: Suite, scenario: Scenario, said: list[str] | None = None) -> Report:
@@ -237,3 +240,51 @@ def test_a_scenario_toml_that_can_not_be_written_is_refused_before_anything_is_c
         "can't replace\n  hint: remove it: record writes it, as a table of its own"
     )
     assert (said, files(scenario)) == ([], before)
+
+
+def test_no_key_no_call_whoever_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("FAKE_KEY", raising=False)
+    suite = make_suite(tmp_path / "scenarios", 'keys = ["FAKE_KEY"]')
+    said: list[str] = []
+
+    report = record(suite, add_scenario(suite, origin="recorded"), said)
+
+    assert "recording calls a live model, and no key is there" in text_of(report)
+    assert said == []
+
+
+def test_a_password_in_the_endpoint_is_neither_told_nor_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_KEY", "k")
+    toml = 'keys = ["FAKE_KEY"]\n[record]\nendpoint = "https://user:hunter2hunter2@a/v1?k=v"\n'
+    suite = make_suite(tmp_path / "scenarios", toml)
+    scenario = add_scenario(suite, origin="recorded")
+    said: list[str] = []
+
+    report = record(suite, scenario, said)
+
+    assert report.outcome == "passed", text_of(report)
+    assert said[0] == "one: calling https://a/v1"
+    assert 'endpoint = "https://a/v1"' in (scenario.directory / "scenario.toml").read_text()
+
+
+def test_what_a_failed_recording_used_is_counted(suite: Suite) -> None:
+    scenario = add_scenario(suite, origin="recorded", fake="moving")
+
+    outcome = record_scenario(suite, scenario)
+
+    assert outcome.report.outcome == "failed"
+    assert str(outcome.usage) == "1 call, 7 tokens"
+
+
+def test_the_tokens_of_a_compaction_count() -> None:
+    usage = {"inputTokens": 90, "outputTokens": 9}
+    summary = {"summary": "s", "rawOutput": [{"type": "text", "text": "s"}], "usage": usage}
+    events: list[dict[str, object]] = [
+        {"type": "compaction/summary", "data": {**summary, "llmStreamCall": True}},
+        {"type": "compaction/summary", "data": {**summary, "llmStreamCall": False}},
+        {"type": "note", "data": "none"},
+    ]
+
+    assert str(usage_of([log(events)])) == "1 call, 99 tokens"

@@ -1,6 +1,7 @@
 """What record needs before it calls anything: whom to record, and the provider's key."""
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -9,6 +10,8 @@ from snapshot_harness.dotenv import parse_dotenv
 from snapshot_harness.exceptions import HarnessError
 from snapshot_harness.run_report import shown_path
 from snapshot_harness.suite import Scenario, Suite
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]*://)(?:[^/?#]*@)?([^?#]*).*", re.IGNORECASE | re.DOTALL)
 
 
 class GateError(HarnessError):
@@ -103,12 +106,18 @@ def check_keys(suite: Suite) -> None:
 
 
 def endpoint_of(suite: Suite) -> str:
-    """Return what is called, in words: the base URL where one is given."""
+    """Return what is called, in words: the base URL where one is given, without its secrets."""
     record = suite.file.record
     keys = keys_for(suite)
     base = keys.get(record.base_url_env) if record.base_url_env is not None else None
-    called = base or record.endpoint or "the agent's own provider"
+    called = shown_url(base or record.endpoint or "the agent's own provider")
     return f"{called} (model {record.model})" if record.model else called
+
+
+def shown_url(text: str) -> str:
+    """Return a URL without what only its server should see; other words as they are."""
+    match = _URL.fullmatch(text)
+    return text if match is None else match[1] + match[2]
 
 
 def _check_name(name: str, suites: Sequence[Suite]) -> None:
@@ -121,8 +130,14 @@ def _check_name(name: str, suites: Sequence[Suite]) -> None:
         raise GateError(
             f"no scenario is called {name!r}\n  hint: an exact name or a glob; there are: {names}"
         )
+    one = fitting[0]
+    if not one.is_readable:
+        raise GateError(f"{one.name!r} can't be read\n  hint: run it, to see why")
+    if one.file.origin == "recorded":
+        platforms = ", ".join(one.file.platforms)
+        raise GateError(f"{one.name!r} is for {platforms}\n  hint: record it there")
     raise GateError(
-        f"{fitting[0].name!r} is authored, and never recorded\n"
+        f"{one.name!r} is authored, and never recorded\n"
         '  hint: say `origin = "recorded"` in its scenario.toml if a model should write it'
     )
 

@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from snapshot_harness.credentials import redact
 from snapshot_harness.exceptions import ScenarioError
 from snapshot_harness.fixtures import SYSTEM, TOOLS
 from snapshot_harness.headers import SidecarError, Told, judge, read_sidecars
@@ -35,10 +37,11 @@ class HeaderSender:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """One class of one suite: what to report, and under which name."""
+    """One class of one suite: what to report, under which name, and at which file."""
 
     suite: str
     header_class: str
+    file: Path
     problems: Sequence[str]
 
 
@@ -60,10 +63,14 @@ class HeaderDesk:
 
     def judge(self) -> list[Judgement]:
         """Compare each class with its pin's sidecars."""
-        return [
-            Judgement(node, name, self._judge(read_suite(Path(path)), name, seen))
-            for (node, path, name), seen in self._seen.items()
-        ]
+        judgements = []
+        for (node, path, name), seen in self._seen.items():
+            suite = read_suite(Path(path))
+            pin = find_pin(suite, name)
+            file = shown_path(suite.path if pin is None else pin / SYSTEM)
+            problems = [redact(one, os.environ) for one in self._judge(suite, name, seen)]
+            judgements.append(Judgement(node, name, file, problems))
+        return judgements
 
     def _judge(self, suite: Suite, name: str, seen: Mapping[str, list[str]]) -> list[str]:
         headers = {

@@ -15,13 +15,12 @@ from snapshot_harness.compare import compare
 from snapshot_harness.conditions import Interrupting
 from snapshot_harness.exceptions import HarnessError, Problem, ScenarioError
 from snapshot_harness.fixtures import INPUT, SCENARIO, log_bytes, log_name, roll_forward
-from snapshot_harness.gate import endpoint_of, keys_for
+from snapshot_harness.gate import check_keys, endpoint_of, keys_for, shown_url
 from snapshot_harness.kept import forget
 from snapshot_harness.modes import Mode
 from snapshot_harness.normalize import normalize_run
 from snapshot_harness.prepare import Prepared, prepare_staged
 from snapshot_harness.recorded_table import with_recorded
-from snapshot_harness.report import Report
 from snapshot_harness.run import Outcome, Usage, failed, finish, problems_of
 from snapshot_harness.steps import PromptAndCancel, Script, read_script
 from snapshot_harness.suite import Scenario, Suite, rules_of_run
@@ -44,20 +43,23 @@ def record_scenario(suite: Suite, scenario: Scenario, *, say: Say = lambda _: No
     started = time.monotonic()
     report = failed(scenario, Mode.RECORD, [])
     environ: Mapping[str, str] = os.environ
+    spent: list[Usage] = []
     try:
+        check_keys(suite)
         keys = keys_for(suite)
         environ = {**os.environ, **keys}
-        outcome = _record(suite, scenario, keys, report, say)
+        outcome = _record(suite, scenario, keys, say, spent)
     except RecordingFailedError as error:
         failure = replace(report, problems=error.problems, stderr_tail=error.stderr_tail)
         outcome = Outcome(report=failure)
     except (HarnessError, OSError, RecursionError) as error:
         outcome = Outcome(report=replace(report, problems=problems_of(error), outcome="error"))
+    outcome = replace(outcome, usage=spent[0] if spent else None)
     return finish(outcome, environ, started)
 
 
 def _record(
-    suite: Suite, scenario: Scenario, keys: Mapping[str, str], report: Report, say: Say
+    suite: Suite, scenario: Scenario, keys: Mapping[str, str], say: Say, spent: list[Usage]
 ) -> Outcome:
     directory = scenario.directory
     roll_forward(directory)
@@ -66,14 +68,15 @@ def _record(
     say(f"{scenario.name}: calling {endpoint_of(suite)}")
     extra = {**keys, **suite.file.record_env}
     run = run_agent(suite, scenario, steps, files=None, extra_env=extra)
+    spent.append(usage_of(run.logs))
     _raise_on("the live run failed", [str(run.failure)] if run.failure else run.findings, run)
-    usage = usage_of(run.logs)
-    say(f"{scenario.name}: {usage}; replaying twice")
+    say(f"{scenario.name}: {spent[0]}; replaying twice")
     with run_directory() as staging:
         prepared = _stage(suite, scenario, steps, run, staging.path / "tmp")
         first, second = (_replay(prepared, number) for number in ("first", "second"))
     actual = prepared.actual(first)
     causes = compare(actual, prepared.actual(second))
+    report = failed(scenario, Mode.RECORD, [])
     moving = [render(causes[:1], directory=str(report.directory))] if causes else []
     _raise_on("two replays of the recording differ; this field moves", moving, second)
     headers = prepared.told(first, actual)
@@ -85,13 +88,13 @@ def _record(
     written = write(directory, new, with_logs=True)
     forget(suite.directory, scenario.name)
     report = replace(report, outcome="passed", written=written, notes=run.notes)
-    return Outcome(report=report, headers=headers, usage=usage)
+    return Outcome(report=report, headers=headers)
 
 
 def usage_of(logs: Sequence[SessionLog]) -> Usage:
     """Return how many calls a run made, and the tokens they report."""
     calls = sum(len(derive_calls(log.events, seed_length=log.header.seed_length)) for log in logs)
-    return Usage(calls, sum(_tokens(chunk) for log in logs for chunk in _chunks(log)))
+    return Usage(calls, sum(_tokens(usage) for log in logs for usage in _usages(log)))
 
 
 def _check(suite: Suite, scenario: Scenario, steps: Script) -> None:
@@ -145,7 +148,7 @@ def _facts(suite: Suite, run: Run) -> dict[str, str]:
     """Return what the `[recorded]` table says."""
     record = suite.file.record
     custom = record.base_url_env is not None and record.base_url_env in keys_for(suite)
-    endpoint = f"${record.base_url_env}" if custom else record.endpoint
+    endpoint = f"${record.base_url_env}" if custom else shown_url(record.endpoint)
     facts = {
         "endpoint": endpoint,
         "model": _model(run.logs) or record.model,
@@ -173,17 +176,21 @@ def _agent(transcript: Sequence[Mapping[str, Any]]) -> str:
     return ""
 
 
-def _chunks(log: SessionLog) -> Iterator[dict[str, Any]]:
+def _usages(log: SessionLog) -> Iterator[object]:
+    """Yield what calls say of their tokens: as a chunk, or with the summary that they wrote."""
     for event in log.events:
         data = event.get("data")
-        chunk = data.get("chunk") if isinstance(data, dict) else None
+        if not isinstance(data, dict):
+            continue
+        chunk = data.get("chunk")
         if event.get("type") == "assistant/chunk" and isinstance(chunk, dict):
-            yield chunk
+            yield chunk.get("usage") if chunk.get("type") == "usage" else None
+        elif event.get("type") == "compaction/summary" and data.get("llmStreamCall") is True:
+            yield data.get("usage")
 
 
-def _tokens(chunk: Mapping[str, Any]) -> int:
-    usage = chunk.get("usage")
-    if chunk.get("type") != "usage" or not isinstance(usage, dict):
+def _tokens(usage: object) -> int:
+    if not isinstance(usage, dict):
         return 0
     counts = (usage.get(key) for key in ("inputTokens", "outputTokens", "cacheReadTokens"))
     return sum(count for count in counts if isinstance(count, int))

@@ -68,16 +68,18 @@ def annotation(report: Report) -> str:
     file, line = report.directory / "scenario.toml", 1
     if report.causes:
         file, line = report.directory / report.causes[0].file, report.causes[0].line or 1
-    title = _escaped(f"snapshot {report.scenario}", ":,")
-    return f"::error file={_escaped(str(file), ':,')},line={line},title={title}::" + _escaped(
-        failure_text(report)
-    )
+    return text_annotation(file, line, f"snapshot {report.scenario}", failure_text(report))
 
 
 def problem_annotation(problem: Problem) -> str:
     """Return a guard's problem as a GitHub workflow command."""
-    place = f"file={_escaped(str(problem.path), ':,')},line={problem.line or 1}"
-    return f"::error {place},title=snapshot guards::{_escaped(str(problem))}"
+    return text_annotation(problem.path, problem.line, "snapshot guards", str(problem))
+
+
+def text_annotation(file: Path, line: int | None, title: str, text: str) -> str:
+    """Return a text about a place in a file as a GitHub workflow command."""
+    place = f"file={_escaped(str(file), ':,')},line={line or 1}"
+    return f"::error {place},title={_escaped(title, ':,')}::{_escaped(text)}"
 
 
 def _headline(report: Report) -> str:

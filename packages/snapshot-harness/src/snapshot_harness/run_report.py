@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,9 +26,11 @@ class RunReport:
     lines: list[str] = field(default_factory=list)
     annotations: list[str] = field(default_factory=list)
     headers: dict[str, list[str]] = field(default_factory=dict)
+    errors: list[str] = field(default_factory=list)
     _scenarios: list[Any] = field(default_factory=list)
     _guards: list[str] = field(default_factory=list)
     _usages: list[tuple[int, int]] = field(default_factory=list)
+    _recorded: int = 0
 
     def add(self, facts: Mapping[str, Any]) -> None:
         """Take in what one item came to."""
@@ -38,19 +41,22 @@ class RunReport:
             self.lines.append(facts["line"])
         if facts.get("usage"):
             self._usages.append(facts["usage"])
+            self._recorded += facts["report"]["outcome"] == "passed"
 
     def usage_line(self, seconds: float) -> str:
         """Return what recording came to; nothing where nothing was recorded."""
         if not self._usages:
             return ""
-        scenarios, calls = len(self._usages), sum(calls for calls, _ in self._usages)
+        calls = sum(calls for calls, _ in self._usages)
         tokens = sum(tokens for _, tokens in self._usages)
-        recorded = "1 scenario" if scenarios == 1 else f"{scenarios} scenarios"
+        recorded = "1 scenario" if self._recorded == 1 else f"{self._recorded} scenarios"
+        failed = len(self._usages) - self._recorded
+        lost = f", {failed} failed" if failed else ""
         called = "1 call" if calls == 1 else f"{calls} calls"
-        return f"recorded {recorded}: {called}, {tokens} tokens, {seconds:.1f} s"
+        return f"recorded {recorded}{lost}: {called}, {tokens} tokens, {seconds:.1f} s"
 
     def write(self, path: Path) -> None:
-        """Write everything as JSON."""
+        """Write everything as JSON; its directory is there."""
         whole = {
             "version": VERSION,
             "mode": self.mode,
@@ -58,8 +64,8 @@ class RunReport:
             "scenarios": sorted(self._scenarios, key=lambda report: report["scenario"]),
             "headers": self.headers,
             "guards": self._guards,
+            "errors": self.errors,
         }
-        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(whole, indent=2) + "\n", "utf-8")
 
 
@@ -105,10 +111,27 @@ def suites_in(arguments: Sequence[str], start: Path) -> list[Path]:
     found: dict[Path, None] = {}
     for argument in arguments:
         path = start / argument.partition("::")[0]
-        candidates = [path] if path.name == "suite.toml" else [path / "suite.toml"]
+        candidates = [path] if path.name == SUITE else [path / SUITE]
         if path.is_dir():
-            candidates += [child / "suite.toml" for child in sorted(path.iterdir())]
+            candidates += [child / SUITE for child in sorted(path.iterdir())]
         found |= dict.fromkeys(one.resolve() for one in candidates if one.is_file())
+    return list(found)
+
+
+def suites_below(arguments: Sequence[str], start: Path, ignored: Sequence[str]) -> list[Path]:
+    """Return the suite.toml files that pytest collects, however deep; `ignored` as it does."""
+    found = dict.fromkeys(suites_in(arguments, start))
+    for argument in arguments:
+        for directory, names, files in os.walk(start / argument.partition("::")[0]):
+            if SUITE in files:
+                found[Path(directory, SUITE).resolve()] = None
+                names.clear()
+            names[:] = [
+                name
+                for name in sorted(names)
+                if not any(fnmatch(name, pattern) for pattern in ignored)
+                and not Path(directory, name, "pyvenv.cfg").is_file()
+            ]
     return list(found)
 
 

@@ -1,6 +1,7 @@
 """What is collected from a suite.toml: an item per scenario, and one for the guards."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -36,7 +37,7 @@ class SuiteCollector(pytest.File):
         try:
             suite = read_suite(self.path)
         except ScenarioError as error:
-            raise self.CollectError(str(error)) from None
+            raise self.CollectError(_clean(str(error))) from None
         mode = Mode(self.config.getoption("snapshot_mode"))
         takes = selection_of(self.config).takes if mode is Mode.RECORD else None
         shard = shard_of(self.config)
@@ -147,7 +148,10 @@ class GuardsItem(SnapshotItem):
         """
         from snapshot_harness.guards import run_guards  # noqa: PLC0415
 
-        problems = [replace(one, path=shown_path(one.path)) for one in run_guards(self.suite)]
+        problems = [
+            replace(one, path=shown_path(one.path), what=_clean(one.what), hint=_clean(one.hint))
+            for one in run_guards(self.suite)
+        ]
         self.problems = problems
         if problems:
             raise ScenarioFailure("\n".join(str(problem) for problem in problems))
@@ -155,6 +159,13 @@ class GuardsItem(SnapshotItem):
     def reportinfo(self) -> tuple[Path, int, str]:
         """Return where the suite is defined."""
         return self.path, 0, self.name
+
+
+def _clean(text: str) -> str:
+    """Return a text without credentials: it may quote what stands in a file."""
+    from snapshot_harness.credentials import redact  # noqa: PLC0415
+
+    return redact(text, os.environ)
 
 
 def selection_of(config: pytest.Config) -> "Selection":

@@ -2,9 +2,11 @@
 
 import contextlib
 import os
+import re
 import signal
 import time
 from collections.abc import Generator
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -17,7 +19,14 @@ from snapshot_harness.pytest_plugin.items import (
     selection_of,
     shard_of,
 )
-from snapshot_harness.run_report import RunReport, suite_lines, suites_in, unknown_lines
+from snapshot_harness.run_report import (
+    SUITE,
+    RunReport,
+    suite_lines,
+    suites_below,
+    suites_in,
+    unknown_lines,
+)
 
 if TYPE_CHECKING:
     from snapshot_harness.header_desk import HeaderDesk, HeaderSender
@@ -60,6 +69,7 @@ class Controller(Worker):
             config.getoption("snapshot_mode"), config.getoption("snapshot_shard")
         )
         self._started = time.monotonic()
+        self._unwritten = ""
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
         """End the run as Ctrl-C does, which reaches the workers too."""
@@ -82,6 +92,8 @@ class Controller(Worker):
         self._told.add(facts)
         if "headers" not in facts:
             return
+        if facts["report"]["mode"] == "record" and self._has_workers:
+            say(self._config, facts["line"])
         from snapshot_harness.header_desk import HeaderDesk  # noqa: PLC0415
 
         self._desk = self._desk or HeaderDesk()
@@ -93,12 +105,31 @@ class Controller(Worker):
             scenario=facts["report"]["scenario"],
         )
 
+    @property
+    def _has_workers(self) -> bool:
+        return self._config.pluginmanager.hasplugin("dsession")
+
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Show that a worker records: it has no terminal of its own."""
+        path, _, name = nodeid.rpartition("::")
+        if self._told.mode == "record" and self._has_workers and Path(path).name == SUITE:
+            say(self._config, f"{name}: recording")
+
     def pytest_sessionstart(self, session: pytest.Session) -> None:
         """Say what record is about to call; refuse before anything is called.
 
         Raises:
-            pytest.UsageError: Nothing was chosen, or the key is missing.
+            pytest.UsageError: Nothing was chosen, or the key is missing; or the report
+                can't be written.
         """
+        file = self._config.getoption("snapshot_report")
+        if file is not None:
+            try:
+                # Empty until the end: a run that is killed leaves no older one's report.
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(b"")
+            except OSError as error:
+                raise pytest.UsageError(_unwritten(file, error)) from None
         if session.config.getoption("snapshot_mode") != "record":
             return
         from snapshot_harness.exceptions import HarnessError  # noqa: PLC0415
@@ -107,9 +138,10 @@ class Controller(Worker):
 
         config = session.config
         try:
-            suites = [
-                read_suite(path) for path in suites_in(config.args, config.invocation_params.dir)
-            ]
+            found = suites_below(
+                config.args, config.invocation_params.dir, config.getini("norecursedirs")
+            )
+            suites = [read_suite(path) for path in found]
             lines = check_gate(suites, selection_of(config))
         except HarnessError as error:
             raise pytest.UsageError(str(error)) from None
@@ -133,10 +165,39 @@ class Controller(Worker):
         for one in judgements:
             node = f"{one.suite}::header[{one.header_class}]"
             self._told.headers[node] = list(one.problems)
+            if one.problems:
+                from snapshot_harness.report import text_annotation  # noqa: PLC0415
+
+                title = f"snapshot header[{one.header_class}]"
+                text = text_annotation(one.file, 1, title, "\n".join(one.problems))
+                self._told.annotations.append(text)
             self._tell(node, "\n".join(one.problems))
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Take in why a suite could not be collected."""
+        path = Path(report.nodeid)
+        if not report.failed or path.name != SUITE:
+            return
+        from snapshot_harness.report import text_annotation  # noqa: PLC0415
+
+        text = str(report.longrepr)
+        line = re.search(rf"{re.escape(SUITE)}:(\d+): ", text)
+        number = int(line[1]) if line is not None else 1
+        self._told.errors.append(text)
+        self._told.annotations.append(text_annotation(path, number, "snapshot suite", text))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the report, also of a run that came to no end; say so where it can't be."""
         file = self._config.getoption("snapshot_report")
-        if file is not None:
+        if file is None:
+            return
+        try:
             self._told.write(file)
+        except OSError as error:
+            self._unwritten = _unwritten(file, error)
+            if session.exitstatus == pytest.ExitCode.OK:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, exitstatus: int
@@ -151,6 +212,8 @@ class Controller(Worker):
             suites = suites_in(self._config.args, self._config.invocation_params.dir)
             for line in unknown_lines(keyword, suites):
                 terminalreporter.write_line(line)
+        if self._unwritten:
+            terminalreporter.write_line(self._unwritten, red=True)
         usage = self._told.usage_line(time.monotonic() - self._started)
         if usage:
             terminalreporter.write_line(usage)
@@ -175,3 +238,8 @@ class Controller(Worker):
             )
             hook.pytest_runtest_logreport(report=report)
         hook.pytest_runtest_logfinish(nodeid=node, location=location)
+
+
+def _unwritten(file: Path, error: OSError) -> str:
+    what = f"--snapshot-report: {file} can't be written: {error.strerror}"
+    return f"{what}\n  hint: name a file in a directory that you may write to"
