@@ -564,7 +564,7 @@ def test_recording_a_suite_far_below_needs_its_key_too(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deep = make_suite(pytester.path / "a" / "b" / "scenarios", 'keys = ["FAKE_KEY"]')
-    add_scenario(deep, "live", origin="recorded")
+    add_scenario(deep, "live", origin="recorded", toml="pins_header = true")
     for ignored in ("node_modules/x", "env/y"):
         (pytester.path / ignored).mkdir(parents=True)
         (pytester.path / ignored / "suite.toml").write_text("what = 1")
