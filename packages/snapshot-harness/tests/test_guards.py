@@ -100,9 +100,7 @@ def test_a_pending_commit_is_told_once(suite: Path) -> None:
     (suite / "one" / ".commit").write_text('{"rename": ["input.json"], "remove": []}')
     (suite / "one" / "input.json.new").write_text("{}")
 
-    assert {line.split(": ")[1] for line in first_lines(told(suite))} == {
-        "a write of this scenario was interrupted"
-    }
+    assert first_lines(told(suite)) == ["one/.commit: a write of this scenario was interrupted"]
 
 
 def test_a_gap_in_the_numbers_of_the_logs_is_told(suite: Path) -> None:
@@ -617,3 +615,55 @@ def test_a_header_that_stands_twice_in_its_sidecars_is_told(suite: Path) -> None
     (one / TOOLS).write_text(json.dumps(tools * 2, indent=2) + "\n")
 
     assert only(told(suite)).startswith("one/system-prompt.expected.md: the same header stands")
+
+
+@pytest.mark.parametrize("name", [SESSION, INPUT, TRANSCRIPT, SYSTEM])
+@pytest.mark.parametrize("as_link", [True, False])
+def test_what_is_no_file_is_told(suite: Path, name: str, *, as_link: bool) -> None:
+    path = suite / "one" / name
+    path.unlink()
+    if as_link:
+        path.symlink_to("nowhere")
+    else:
+        path.mkdir()
+
+    assert only(told(suite)) == (
+        f"one/{name}: it is no file, or leads to none\n  hint: put a file in its place"
+    )
+
+
+def test_a_directory_that_is_called_as_a_log_is_told(suite: Path) -> None:
+    (suite / "one" / "session.1.jsonl").mkdir()
+
+    assert only(told(suite)).startswith("one/session.1.jsonl: a scenario has no such file")
+
+
+def test_a_workspace_that_is_no_directory_is_told(suite: Path) -> None:
+    (suite / "one" / "workspace").write_text("")
+
+    assert only(told(suite)).startswith("one/workspace: it is no directory")
+
+
+def test_sidecars_of_another_encoding_are_told(suite: Path) -> None:
+    (suite / "one" / SYSTEM).write_bytes(b"caf\xe9\n")
+
+    assert only(told(suite)).startswith(f"one/{SYSTEM}: the prompts are not UTF-8 at byte 3\n")
+
+
+def test_sidecars_that_are_nested_without_end_are_told(suite: Path) -> None:
+    (suite / "one" / TOOLS).write_text("[" * 100_000)
+
+    assert "the tool schemas are not JSON: " in only(told(suite))
+
+
+@pytest.mark.parametrize("name", ["suite.toml", "agent.toml"])
+def test_a_credential_beside_the_scenarios_is_told(suite: Path, name: str) -> None:
+    with (suite / name).open("a") as file:
+        file.write(f'env = {{ A = "{KEY}" }}\n')
+    (suite / ".env").write_text(f"A={KEY}\n")
+
+    problem = only(told(suite))
+
+    assert problem.startswith(f"{name}:")
+    assert "column 14: an API key" in problem
+    assert KEY not in problem

@@ -108,7 +108,7 @@ def find_logs(directory: Path) -> list[Path]:
     found = []
     for entry in directory.iterdir():
         match = _LOG.fullmatch(entry.name)
-        if match is not None:
+        if match is not None and entry.is_file():
             found.append((int(match[1] or 0), entry))
     return [path for _, path in sorted(found)]
 

@@ -23,7 +23,7 @@ from snapshot_harness.fixtures import (
 )
 from snapshot_harness.guards_logs import log_problems
 from snapshot_harness.guards_pins import pin_problems
-from snapshot_harness.guards_text import text_problems
+from snapshot_harness.guards_text import shared_problems, text_problems
 from snapshot_harness.steps import Script, read_script
 from snapshot_harness.suite import Scenario, ScenarioFile, Suite
 
@@ -41,6 +41,7 @@ def run_guards(suite: Suite) -> list[Problem]:
     """Return every problem of the suite's directories, each with its file and remedy."""
     problems = list(_orphans(suite.directory))
     secrets = {name: value for value, name in secret_values(os.environ).items()}
+    problems += shared_problems(suite.directory, secrets)
     read = []
     for scenario in suite.scenarios:
         problems += text_problems(scenario.directory, suite.file.max_fixture_bytes, secrets)
@@ -55,7 +56,8 @@ def run_guards(suite: Suite) -> list[Problem]:
         problems += _file_problems(suite, one)
         problems += log_problems(suite, one.scenario, one.file, one.script)
     problems += pin_problems(suite, [(one.scenario, one.file) for one in read])
-    return sorted(problems, key=lambda problem: (str(problem.path), problem.line or 0))
+    once = dict.fromkeys(problems)  # a pending write is seen by all who look
+    return sorted(once, key=lambda problem: (str(problem.path), problem.line or 0))
 
 
 def _script(scenario: Scenario, problems: list[Problem]) -> Script | None:
@@ -95,7 +97,18 @@ def _file_problems(suite: Suite, read: _Read) -> Iterator[Problem]:
     for name in sorted(present - required - allowed):
         if left is None or not (name.endswith(NEW) or name == COMMIT):
             yield _unexpected(directory / name, sorted(required | allowed))
+    for name in sorted(present & (required | allowed)):
+        yield from _kind(directory / name)
     yield from _numbering(directory)
+
+
+def _kind(path: Path) -> Iterator[Problem]:
+    wanted, is_it = (
+        ("directory", path.is_dir()) if path.name == WORKSPACE else ("file", path.is_file())
+    )
+    if not is_it:
+        hint = f"put a {wanted} in its place"
+        yield Problem(path=path, what=f"it is no {wanted}, or leads to none", hint=hint)
 
 
 def _is_a_tools(name: str) -> bool:

@@ -32,6 +32,13 @@ def text_problems(directory: Path, max_bytes: int, environ: Mapping[str, str]) -
             yield from _lossy(path, data)
 
 
+def shared_problems(directory: Path, environ: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield which files beside suite.toml hold a credential; a hidden one is not committed."""
+    for path in sorted(directory.iterdir()):
+        if path.is_file() and not path.name.startswith("."):
+            yield from _credentials(path, path.read_bytes(), environ)
+
+
 def _conflicts(path: Path, data: bytes) -> Iterator[Problem]:
     match = _CONFLICT.search(data)
     if match is not None:
@@ -50,7 +57,7 @@ def _credentials(path: Path, data: bytes, environ: Mapping[str, str]) -> Iterato
             line=found.line,
             what=f"column {found.column}: {found.what}",
             why="Whoever can read the repository can use it.",
-            hint="revoke it, and record the scenario without it",
+            hint="revoke it, and leave it out; in record mode `.env` may hold keys",
         )
 
 

@@ -107,10 +107,13 @@ def read_sidecars(system: bytes, tools: bytes) -> list[Told]:
     Raises:
         SidecarError: They are not what refresh writes, or hold different numbers of headers.
     """
-    prompts = _read_prompts(system.decode(errors="surrogatepass"))
+    try:
+        prompts = _read_prompts(system.decode(errors="surrogatepass"))
+    except UnicodeDecodeError as error:
+        raise SidecarError(f"the prompts are not UTF-8 at byte {error.start}") from None
     try:
         listed = json.loads(tools)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise SidecarError(f"the tool schemas are not JSON: {error}") from None
     if not isinstance(listed, list) or len(listed) != len(prompts):
         count = len(listed) if isinstance(listed, list) else "no list"
