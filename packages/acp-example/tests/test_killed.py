@@ -249,6 +249,15 @@ def test_agent_killed_in_the_middle_of_spilling_leaves_a_log_that_loads(home: Pa
     assert (home / "spill/1/1.1.1-bash-stdout.txt").read_bytes() == b"half of it"
 
 
+@pytest.fixture
+def heard() -> Iterator[None]:
+    """Let children hear SIGHUP, also where the tests themselves were started by `nohup`."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("heard")
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 def test_agent_that_is_told_to_end_stops_what_it_runs_first(
     home: Path, how: signal.Signals
