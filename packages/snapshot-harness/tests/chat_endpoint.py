@@ -15,6 +15,10 @@ Reply = Callable[[Request], list[Delta]]
 _CUTS = (1, 7, 64, 3, 200, 2, 31)
 
 
+class RefusedError(Exception):
+    """Raised instead of an answer: the endpoint answers with status 400."""
+
+
 def words(*parts: str) -> list[Delta]:
     """An answer in text, in these pieces."""
     return [{"content": part} for part in parts]
@@ -59,7 +63,11 @@ def chat_endpoint(reply: Reply) -> Iterator[str]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
-            deltas = reply(json.loads(body))
+            try:
+                deltas = reply(json.loads(body))
+            except RefusedError:
+                self._refuse()
+                return
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Transfer-Encoding", "chunked")
@@ -68,6 +76,13 @@ def chat_endpoint(reply: Reply) -> Iterator[str]:
                 self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
                 self.wfile.flush()
             self.wfile.write(b"0\r\n\r\n")
+
+        def _refuse(self) -> None:
+            body = b'{"error": {"message": "not that"}}'
+            self.send_response(400)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
 
         def log_message(self, *_: object) -> None:
             """Say nothing: the test's output is its own."""

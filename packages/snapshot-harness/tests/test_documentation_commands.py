@@ -12,6 +12,7 @@ import pytest
 from documentation import ROOT
 from reference_tables import REFERENCE, code, first_column
 
+from snapshot_harness.causes import Cause
 from snapshot_harness.report import Report
 from snapshot_harness.run_report import RunReport
 
@@ -22,11 +23,17 @@ def test_each_key_of_the_report_is_explained() -> None:
     assert told == [field.name for field in dataclasses.fields(Report)]
 
 
+def test_each_key_of_a_cause_is_explained() -> None:
+    told = first_column("commands.md", "### A cause in the report")
+
+    assert sorted(told) == sorted(field.name for field in dataclasses.fields(Cause))
+
+
 def test_the_report_as_a_whole_is_explained(tmp_path: Path) -> None:
     RunReport(mode="replay").write(tmp_path / "report.json")
     page = (REFERENCE / "commands.md").read_text("utf-8").partition("### The report")[2]
 
-    assert code(page.split("\n\n")[1])[1:7] == list(
+    assert code(page.split("\n\n")[1])[1:8] == list(
         json.loads((tmp_path / "report.json").read_text())
     )
 

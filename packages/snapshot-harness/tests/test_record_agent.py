@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from chat_endpoint import (
     Delta,
+    RefusedError,
     Reply,
     Request,
     asked,
@@ -183,4 +184,18 @@ def test_three_parallel_subagents_replay_at_once(suite: Suite) -> None:
     logs = {name for name in files(scenario) if name.startswith("session")}
     assert logs == {f"session{n}.jsonl" for n in ("", ".1", ".2", ".3")}
     assert "Child 2" in files(scenario)["session.2.jsonl"]
+    assert replay(suite, scenario).outcome == "passed"
+
+
+def test_a_call_that_the_endpoint_refuses_is_kept_as_the_fact_it_is(suite: Suite) -> None:
+    steps: list[dict[str, Any]] = [*START, {"op": "promptExpectError", "text": "Hello."}]
+    scenario = add_scenario(suite, steps=steps, origin="recorded")
+
+    def reply(_: Request) -> list[Delta]:
+        raise RefusedError
+
+    record(suite, scenario, reply)
+
+    log = files(scenario)["session.jsonl"]
+    assert '"finish","reason":{"kind":"error","failure":{"message":"Loop answered 400: ' in log
     assert replay(suite, scenario).outcome == "passed"

@@ -148,3 +148,16 @@ def test_the_command_that_accepts_a_change_is_quoted_for_the_shell(
     report = replay(suite, scenario)
 
     assert report.accept == "snapshot-harness review 'my scenarios' --accept one"
+
+
+def test_where_nothing_can_be_kept_the_difference_is_told_all_the_same(suite: Suite) -> None:
+    scenario = refreshed(suite, add_scenario(suite, turns=[[say("Hello")]]))
+    set_up(scenario.directory, fake="late-update")
+    (suite.directory / ".snapshot").write_text("a file in the way")
+
+    report = replay(suite, scenario)
+
+    text = text_of(report)
+    assert "unexpected update agent_message_chunk after this line" in text
+    assert "the actual files could not be kept: " in text
+    assert (report.outcome, report.kept, report.accept) == ("failed", None, "")

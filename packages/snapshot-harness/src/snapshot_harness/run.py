@@ -165,14 +165,19 @@ def _keep(report: Report, prepared: Prepared, run: Run, actual: Normalized) -> R
         *prepared.unlogged(run, actual),
     ]
     suite = prepared.suite.directory
-    kept = keep(
-        suite,
-        scenario.name,
-        files=new,
-        stale=stale_logs(scenario.directory, new) if with_logs else [],
-        causes=report.causes,
-        refusals=barred,
-    )
+    try:
+        kept = keep(
+            suite,
+            scenario.name,
+            files=new,
+            stale=stale_logs(scenario.directory, new) if with_logs else [],
+            causes=report.causes,
+            refusals=barred,
+        )
+    except OSError as error:
+        # A checkout that is only read, or a full disk: what differs is told all the same.
+        lost = f"the actual files could not be kept: {error}"
+        return replace(report, notes=[*report.notes, lost])
     typed = shlex.quote(str(shown_path(suite)))
     accept = f"snapshot-harness review {typed} --accept {scenario.name}"
     return replace(report, kept=shown_path(kept), accept="" if barred else accept)
