@@ -2,7 +2,14 @@ import pytest
 
 from snapshot_harness.credentials import redact
 from snapshot_harness.json_value import Json, as_text
-from snapshot_harness.values import ABSENT, differences, fingerprint, first_difference, shown
+from snapshot_harness.values import (
+    ABSENT,
+    differences,
+    fingerprint,
+    first_difference,
+    in_sight,
+    shown,
+)
 
 
 @pytest.mark.parametrize(
@@ -106,3 +113,24 @@ def test_what_is_shown_holds_no_part_of_a_credential(room: int, around: str) -> 
 def test_a_word_without_end_is_cut_all_the_same() -> None:
     assert len(shown("x" * 5_000_000, "y")) < 1000
     assert len(as_text("x" * 5_000_000, 100)) < 1000
+
+
+@pytest.mark.parametrize("room", range(0, 260, 7))
+def test_the_lines_of_a_diff_hold_no_part_of_a_credential(room: int) -> None:
+    sides = [
+        f"{sign}{'x ' * (room // 2)}{SECRET} {word} {'y ' * 200}"
+        for sign, word in zip("-+", "ab", strict=True)
+    ]
+
+    for line in in_sight(["@@ -1 +1 @@", *sides]):
+        assert "a1B2" not in redact(line, {})
+
+
+def test_what_differs_in_two_lines_of_a_diff_is_in_sight() -> None:
+    gone, come = in_sight([f"-{'x ' * 450}before {'y ' * 450}", f"+{'x ' * 450}after {'y ' * 450}"])
+
+    assert gone.startswith("-… x ")
+    assert " before y " in gone
+    assert come.startswith("+… x ")
+    assert " after y " in come
+    assert in_sight(["-before", "+after"]) == ["-before", "+after"]

@@ -40,7 +40,12 @@ def replace_file(path: Path, data: bytes) -> None:
         _replace(path.resolve(), data)
     except OSError as error:
         what = f"this file can't be rewritten: {error.strerror}"
-        raise ScriptError(where=os.fspath(path), what=what, hint="it is as it was") from None
+        raise ScriptError(
+            where=os.fspath(path),
+            what=what,
+            why="It is as it was.",
+            hint="see to the permissions or the disk, and pack it again",
+        ) from None
 
 
 def _replace(path: Path, data: bytes) -> None:

@@ -114,7 +114,8 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(
     with pytest.raises(ScriptError) as caught:
         repack.replace_file(path, b"new")
     assert str(caught.value) == (
-        f"{path}: this file can't be rewritten: No space left on device\n  hint: it is as it was"
+        f"{path}: this file can't be rewritten: No space left on device\n"
+        "  It is as it was.\n  hint: see to the permissions or the disk, and pack it again"
     )
     assert path.read_bytes() == packable(projected=True)
     assert list(tmp_path.iterdir()) == [path]

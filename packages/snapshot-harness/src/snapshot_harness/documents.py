@@ -2,7 +2,6 @@
 
 import difflib
 import json
-import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ import pydantic
 from llm_replay.jsonl import DEPTH
 from llm_replay.values import nests_deeper
 from snapshot_harness.exceptions import Problem, ScenarioError
+from snapshot_harness.json_value import finite
 from snapshot_harness.locate import Part, line_in_json, line_in_toml
 
 Document = TypeVar("Document", bound=pydantic.BaseModel)
@@ -67,7 +67,7 @@ def read_json(path: Path, model: type[Document]) -> Document:
             text,
             object_pairs_hook=_no_duplicates,
             parse_constant=_no_number,
-            parse_float=_finite,
+            parse_float=finite,
         )
     except (ValueError, RecursionError) as error:
         raise ScenarioError(problems=[_syntax(path, error)]) from None
@@ -132,13 +132,6 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_number(name: str) -> object:
     raise ValueError(f"{name} is no JSON: there is no such number")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"the number {text} is too large for anybody who reads it")
-    return number
 
 
 def _told(place: "_Place", detail: Mapping[str, Any]) -> tuple[str, str]:

@@ -1,12 +1,13 @@
 """The agent's stdout, cut into frames; whatever is no frame is impure. No I/O."""
 
 import json
-import math
 import re
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
+
+from snapshot_harness.json_value import finite
 
 QUOTED = 200
 _LONG_NUMBER = re.compile(rb"\d{19}")
@@ -100,7 +101,7 @@ def parse(text: bytes) -> object:
         else:
             return value
     try:
-        return json.loads(text.decode("utf-8"), parse_constant=_refuse, parse_float=_finite)
+        return json.loads(text.decode("utf-8"), parse_constant=_refuse, parse_float=finite)
     except RecursionError:
         raise ValueError("nested too deeply") from None
 
@@ -115,10 +116,3 @@ def encode(value: object) -> bytes:
 
 def _refuse(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if math.isinf(number):
-        raise ValueError(f"{text} is no number that can be kept")
-    return number

@@ -5,15 +5,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
-from itertools import groupby, zip_longest
+from itertools import zip_longest
 
 from snapshot_harness.json_value import Json
 from snapshot_harness.normalize import HeaderPair
-from snapshot_harness.values import differences, fingerprint, first_difference, shown
+from snapshot_harness.values import differences, fingerprint, in_sight, shown
 
 _MARK = re.compile(r"<!-- header ([1-9]\d*)( without prompt)? -->")
 _ESCAPED = re.compile(r"\\*<!-- header .*")
-_WIDTH = 200
 _DIFF_LINES = 40
 
 
@@ -171,24 +170,9 @@ def _list(names: Sequence[str], limit: int = 12) -> str:
 def _text_diff(pinned: str | None, told: str | None) -> list[str]:
     left, right = ((text or "").split("\n") for text in (pinned, told))
     lines = list(unified_diff(left, right, n=1, lineterm=""))[2:]
-    cut = [f"  {line}" for line in _in_sight(lines)[:_DIFF_LINES]]
+    cut = [f"  {line}" for line in in_sight(lines)[:_DIFF_LINES]]
     more = len(lines) - _DIFF_LINES
     return [*cut, f"  … and {more} more lines"] if more > 0 else cut
-
-
-def _in_sight(lines: Sequence[str]) -> list[str]:
-    """Cut the lines of a diff, each so that what differs from its counterpart is in sight."""
-    runs = [list(run) for _, run in groupby(lines, key=lambda line: line[:1])]
-    shown_lines: list[str] = []
-    for before, run, after in zip([[], *runs], runs, [*runs[1:], []], strict=False):
-        sign = run[0][:1]
-        others = {"-": after, "+": before}.get(sign, [])
-        for line, other in zip_longest(run, others[: len(run)], fillvalue=""):
-            start = first_difference(line[1:], other[1:]) - _WIDTH // 3 if other else 0
-            start = max(0, min(start, len(line) - _WIDTH))
-            piece = line[1 + start : 1 + start + _WIDTH]
-            shown_lines.append(f"{sign}{'… ' if start else ''}{piece}")
-    return shown_lines
 
 
 def _tools_diff(pinned: Json, told: Json) -> list[str]:

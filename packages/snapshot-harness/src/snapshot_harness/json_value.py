@@ -1,6 +1,7 @@
 """Any JSON value: its type, and how a message shows it. No I/O."""
 
 import json
+import math
 import re
 from typing import Any, TypeAlias
 
@@ -17,6 +18,18 @@ def as_text(value: Json, limit: int = 2000) -> str:
     """Return a value as JSON on one line; what is beyond `limit` is cut."""
     text = json.dumps(value, ensure_ascii=False).encode(errors="backslashreplace").decode()
     return text if len(text) <= limit else f"{text[: after_word(text, limit)]}…"
+
+
+def finite(text: str) -> float:
+    """Return a number as JSON spells it.
+
+    Raises:
+        ValueError: It is too large to be one: it would be read as an infinity, which JSON lacks.
+    """
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"the number {text} is too large for anybody who reads it")
+    return number
 
 
 def before_word(text: str, place: int) -> int:

@@ -5,16 +5,14 @@ import sys
 from collections.abc import Iterable, Sequence
 from difflib import unified_diff
 from fnmatch import fnmatchcase
-from itertools import groupby, takewhile
 from pathlib import Path
 
 from snapshot_harness.causes import Cause, render
 from snapshot_harness.exceptions import FixtureError
 from snapshot_harness.kept import Kept, accept, find_kept, forget
-from snapshot_harness.values import first_difference
+from snapshot_harness.values import in_sight
 
 _DIFF_LINES = 60
-_WIDTH = 200
 _KEYS = {"a": "accept", "r": "reject", "s": "skip", "d": "diff", "q": "quit"}
 _QUESTION = "[a]ccept  [r]eject  [s]kip  [d]iff  [q]uit ? "
 
@@ -133,35 +131,9 @@ def _diff(suite: Path, kept: Kept) -> list[str]:
             for path in (old, new)
         ]
         lines += unified_diff(sides[0], sides[1], f"{name} (committed)", f"{name} (run)", n=0)
-    cut = _in_sight([line.rstrip("\n") for line in lines[:_DIFF_LINES]])
+    cut = in_sight([line.rstrip("\n") for line in lines[:_DIFF_LINES]])
     left = len(lines) - _DIFF_LINES
     return [*cut, f"… and {left} more lines"] if left > 0 else cut
-
-
-def _in_sight(lines: Sequence[str]) -> list[str]:
-    """Cut long lines of a diff around the first character in which a pair differs."""
-    cut: list[str] = []
-    for sign, group in groupby(lines, key=lambda line: line[:1]):
-        run = list(group)
-        if sign == "+" and cut and not run[0].startswith("+++"):
-            gone = lines[len(cut) - _minuses(lines[: len(cut)]) : len(cut)]
-            for place, (old, new) in enumerate(zip(gone, run, strict=False)):
-                start = max(0, first_difference(old[1:], new[1:]) - _WIDTH // 3)
-                cut[len(cut) - len(gone) + place] = _cut(old, start)
-                run[place] = _cut(new, start)
-        cut += run
-    return [_cut(line, 0) for line in cut]
-
-
-def _minuses(lines: Sequence[str]) -> int:
-    """Return how many lines were taken away just before here."""
-    return len(list(takewhile(lambda line: line.startswith("-"), reversed(lines))))
-
-
-def _cut(line: str, start: int) -> str:
-    if len(line) <= _WIDTH:
-        return line
-    return line[0] + ("…" if start else "") + line[1 + start : start + _WIDTH]
 
 
 def _say(lines: Iterable[str]) -> None:

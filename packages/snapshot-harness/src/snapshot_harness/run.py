@@ -176,7 +176,10 @@ def _keep(report: Report, prepared: Prepared, run: Run, actual: Normalized) -> R
         )
     except OSError as error:
         # A checkout that is only read, or a full disk: what differs is told all the same.
-        lost = f"the actual files could not be kept: {error}"
+        lost = (
+            f"the actual files could not be kept: {error}\n"
+            "  hint: let the suite's directory be written to, and see that the disk has room"
+        )
         return replace(report, notes=[*report.notes, lost])
     typed = shlex.quote(str(shown_path(suite)))
     accept = f"snapshot-harness review {typed} --accept {scenario.name}"

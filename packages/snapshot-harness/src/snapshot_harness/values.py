@@ -2,7 +2,8 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import groupby, zip_longest
 from typing import Any, Final
 
 import orjson
@@ -16,6 +17,8 @@ ABSENT: Final = object()
 _PLACEHOLDER = "{{fromRequest:"
 _LIVE = re.compile(r"\{\{fromRequest:.*?\}\}+")
 _WIDTH = 160
+_LINE = 200
+"""How many characters of a value, and of a line of a diff, are shown."""
 
 
 def fingerprint(value: object) -> str:
@@ -65,6 +68,17 @@ def shown(value: object, other: object = ABSENT) -> str:
     return before + picture + (f" … and {left} more characters" if left else "")
 
 
+def in_sight(lines: Sequence[str]) -> list[str]:
+    """Cut the lines of a diff, each so that what differs from its counterpart is in sight."""
+    runs = [list(run) for _, run in groupby(lines, key=lambda line: line[:1])]
+    cut = []
+    for before, run, after in zip([[], *runs], runs, [*runs[1:], []], strict=False):
+        others = {"-": after, "+": before}.get(run[0][:1], [])
+        pairs = zip_longest(run, others[: len(run)], fillvalue="")
+        cut += [_line_in_sight(line, other) for line, other in pairs]
+    return cut
+
+
 def first_difference(left: str, right: str) -> int:
     """Return the index of the first character that differs, by halving."""
     low, high = 0, min(len(left), len(right))
@@ -77,6 +91,13 @@ def first_difference(left: str, right: str) -> int:
         else:
             high = middle
     return low
+
+
+def _line_in_sight(line: str, other: str) -> str:
+    sign, text = line[:1], line[1:]
+    start = first_difference(text, other[1:]) - _LINE // 3 if other else 0
+    start = before_word(text, max(0, min(start, len(text) - _LINE)))
+    return f"{sign}{'… ' if start else ''}{text[start : after_word(text, start + _LINE)]}"
 
 
 def _same_leaf(expected: object, actual: object) -> bool:

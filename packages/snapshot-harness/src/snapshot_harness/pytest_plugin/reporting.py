@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from snapshot_harness.leftovers import own_children
 from snapshot_harness.pytest_plugin.items import (
     GuardsItem,
     ScenarioItem,
@@ -73,8 +74,6 @@ class Controller(Worker):
 
     def interrupt(self, number: int, frame: FrameType | None) -> None:
         """End the run as Ctrl-C does, which reaches the workers too."""
-        from snapshot_harness.leftovers import own_children  # noqa: PLC0415
-
         for pid in own_children():
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGINT)
