@@ -145,7 +145,9 @@ def build(session: nox.Session) -> None:
         interpreter = f"--python={sys.executable}"
         session.run("uv", "venv", "--quiet", "--clear", interpreter, str(alone), external=True)
         (wheel,) = dist.glob(f"{module}-*.whl")
-        install = ("uv", "pip", "install", "--quiet", f"--python={alone}", f"--find-links={dist}")
+        # uv's cache knows a wheel by its path and version, and both outlive what was built.
+        install = ("uv", "pip", "install", "--quiet", f"--python={alone}", f"--find-links={dist}",
+                   *(f"--refresh-package={ours}" for ours in PACKAGES))  # fmt: skip
         python = str(alone / "bin" / "python")
         session.run(*install, str(wheel), external=True)
         session.run(python, "-c", IMPORT_EVERYTHING, module, "alone", external=True)
