@@ -238,6 +238,18 @@ def test_instructions_stand_at_the_end_of_the_system_prompt(home: Path) -> None:
     assert "You work in the directory /ws.\n" in prompt
 
 
+def test_a_prompt_of_ones_own_replaces_the_built_in_one(home: Path) -> None:
+    (home / "agent.toml").write_text(
+        f"{LIVE}\n".replace(
+            "[agent]", '[agent]\nprompt = " Look at {cwd}, {never} else.\\n"\ninstructions = "Now."'
+        )
+    )
+
+    prompt = boot.host(home / "agent.toml", {"HOME": str(home)}).system_prompt(Path("/ws"), [])
+
+    assert prompt == "Look at /ws, {never} else.\n\nNow.\n"
+
+
 def test_command_line_in_this_process_serves_and_returns(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

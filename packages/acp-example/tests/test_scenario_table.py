@@ -1,6 +1,8 @@
 """The map of the corpus says what the directories say."""
 
+import re
 from collections import Counter
+from itertools import combinations
 
 from scenario_table import COMMAND, MARK, PAGE, SCENARIOS, behaviours, reasons, way_back
 
@@ -38,6 +40,15 @@ def test_the_way_back_is_the_way_there_turned_round() -> None:
     _, _, back = page.partition(MARK)
 
     assert back == way_back(page), f"run {COMMAND}"
+
+
+def test_no_two_pins_share_a_line_of_a_prompt() -> None:
+    pins = [file.read_text() for file in SCENARIOS.glob("*/system-prompt.expected.md")]
+    lines = [set(re.sub("<!-- header .*", "", text).splitlines()) - {""} for text in pins]
+    shared = [one & other for one, other in combinations(lines, 2)]
+
+    assert len(shared) == 1
+    assert shared == [set()], "one changed word would fail more than one header class"
 
 
 def test_a_packed_log_decodes_to_what_its_plain_twin_says() -> None:

@@ -31,6 +31,7 @@ class AgentTable(_Table):
     repeat_limit: int | None = Field(default=3, ge=1)
     parallel_calls: int = Field(default=8, ge=1)
     subagent_depth: int = Field(default=2, ge=0)
+    prompt: str | None = Field(default=None, min_length=1)
     instructions: str = ""
     compaction: CompactionTable = CompactionTable()
 

@@ -62,10 +62,12 @@ class Host:
 
     def system_prompt(self, cwd: Path, tools: Iterable[Tool]) -> str:
         """Return the system prompt of a session that offers these tools."""
+        agent = self.composition.agent
         return system_prompt(
             cwd=str(cwd),
             tools={tool.spec.name for tool in tools},
-            instructions=self.composition.agent.instructions,
+            prompt=agent.prompt,
+            instructions=agent.instructions,
         )
 
     def retry(self, failure: Failure, policy: RetryPolicy, retry: int) -> int | None:

@@ -35,10 +35,20 @@ _LAST: Final = (
 )
 
 
-def system_prompt(*, cwd: str, tools: Collection[str], instructions: str = "") -> str:
-    """Return what every model call of a session begins with; it speaks of no absent tool."""
+def system_prompt(
+    *, cwd: str, tools: Collection[str], prompt: str | None = None, instructions: str = ""
+) -> str:
+    """Return what every model call of a session begins with.
+
+    `prompt` stands in place of the built-in text, `{cwd}` in it for the working directory. The
+    built-in one speaks of no absent tool. `instructions` come last.
+    """
+    text = _built_in(cwd, tools) if prompt is None else f"{prompt.strip()}\n".replace("{cwd}", cwd)
+    return f"{text}\n{instructions.strip()}\n" if instructions.strip() else text
+
+
+def _built_in(cwd: str, tools: Collection[str]) -> str:
     with_tools = " with the tools you are given" if tools else ""
     said = [line for needed, line in _LINES if tools and needed.issubset(tools)]
     lines = "".join(f"- {line}\n" for line in [*said, _LAST])
-    text = f"You are a coding agent. You work in the directory {cwd}{with_tools}.\n\n{lines}"
-    return f"{text}\n{instructions.strip()}\n" if instructions.strip() else text
+    return f"You are a coding agent. You work in the directory {cwd}{with_tools}.\n\n{lines}"
