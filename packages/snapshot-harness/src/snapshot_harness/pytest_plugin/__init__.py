@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--snapshot-on-ci",
         action="store_true",
-        help="allow refresh and record although CI is set",
+        help="allow record although CI is set",
     )
     group.addoption(
         "--snapshot-record",
@@ -73,13 +73,17 @@ def pytest_configure(config: pytest.Config) -> None:
             f"--snapshot-shard cuts a replay, and --snapshot-mode={mode} writes\n"
             "  hint: choose by name: -k to refresh, --snapshot-record to record"
         )
-    if mode != "replay" and not config.getoption("snapshot_on_ci"):
+    if mode != "replay" and not (mode == "record" and config.getoption("snapshot_on_ci")):
         from snapshot_harness.modes import on_ci  # noqa: PLC0415
 
         if on_ci(os.environ):
+            remedy = {
+                "refresh": "refresh at your desk, and commit what changed after you have read it",
+                "record": "--snapshot-on-ci allows it, on purpose and in plain sight",
+            }
             raise pytest.UsageError(
                 f"--snapshot-mode={mode} writes fixtures, and CI only replays\n"
-                "  hint: --snapshot-on-ci allows it, on purpose and in plain sight"
+                f"  hint: {remedy[mode]}"
             )
     start = config.invocation_params.dir
     if stray := stray_lines(config.args, start):
