@@ -219,6 +219,19 @@ def test_scenarios_of_other_platforms_are_counted_and_not_collected(
     result.stdout.fnmatch_lines(["snapshots: 1 for other platforms, not run: two"])
 
 
+def test_scenarios_of_other_platforms_are_counted_where_they_are_collected(
+    pytester: pytest.Pytester,
+) -> None:
+    for place, name in (("tests/agent/scenarios", "deep"), ("build/scenarios", "ignored")):
+        suite = make_suite(pytester.path / place)
+        add_scenario(suite, name, toml='platforms = ["beos"]')
+
+    result = pytester.runpytest(*OPTIONS, "--collect-only")
+
+    result.stdout.fnmatch_lines(["snapshots: 1 for other platforms, not run: deep"])
+    result.stdout.no_fnmatch_line("*ignored*")
+
+
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]])
 def test_shards_together_are_the_whole_run_and_the_first_has_the_guards(
     pytester: pytest.Pytester, suite: Suite, workers: list[str]

@@ -106,23 +106,14 @@ def _below_suite(argument: Path) -> Path | None:
     return None
 
 
-def suites_in(arguments: Sequence[str], start: Path) -> list[Path]:
-    """Return the suite.toml files that pytest's arguments name, directly or one level below."""
+def suites_below(arguments: Sequence[str], start: Path, ignored: Sequence[str]) -> list[Path]:
+    """Return the suite.toml files that pytest collects, however deep; `ignored` as it does."""
     found: dict[Path, None] = {}
     for argument in arguments:
         path = start / argument.partition("::")[0]
-        candidates = [path] if path.name == SUITE else [path / SUITE]
-        if path.is_dir():
-            candidates += [child / SUITE for child in sorted(path.iterdir())]
-        found |= dict.fromkeys(one.resolve() for one in candidates if one.is_file())
-    return list(found)
-
-
-def suites_below(arguments: Sequence[str], start: Path, ignored: Sequence[str]) -> list[Path]:
-    """Return the suite.toml files that pytest collects, however deep; `ignored` as it does."""
-    found = dict.fromkeys(suites_in(arguments, start))
-    for argument in arguments:
-        for directory, names, files in os.walk(start / argument.partition("::")[0]):
+        if path.name == SUITE and path.is_file():
+            found[path.resolve()] = None
+        for directory, names, files in os.walk(path):
             if SUITE in files:
                 found[Path(directory, SUITE).resolve()] = None
                 names.clear()

@@ -6,6 +6,7 @@ import re
 import signal
 import time
 from collections.abc import Generator
+from functools import cached_property
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -25,7 +26,6 @@ from snapshot_harness.run_report import (
     RunReport,
     suite_lines,
     suites_below,
-    suites_in,
     unknown_lines,
 )
 
@@ -81,7 +81,7 @@ class Controller(Worker):
 
     def pytest_report_header(self, config: pytest.Config) -> list[str]:
         """Count what is not collected here, lest it be forgotten."""
-        return suite_lines(suites_in(config.args, config.invocation_params.dir), shard_of(config))
+        return suite_lines(self._suites, shard_of(config))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in what a scenario came to."""
@@ -102,6 +102,13 @@ class Controller(Worker):
             suite=facts["suite"],
             header_class=facts["class"],
             scenario=facts["report"]["scenario"],
+        )
+
+    @cached_property
+    def _suites(self) -> list[Path]:
+        config = self._config
+        return suites_below(
+            config.args, config.invocation_params.dir, config.getini("norecursedirs")
         )
 
     @property
@@ -137,10 +144,7 @@ class Controller(Worker):
 
         config = session.config
         try:
-            found = suites_below(
-                config.args, config.invocation_params.dir, config.getini("norecursedirs")
-            )
-            suites = [read_suite(path) for path in found]
+            suites = [read_suite(path) for path in self._suites]
             lines = check_gate(suites, selection_of(config))
         except HarnessError as error:
             raise pytest.UsageError(str(error)) from None
@@ -208,8 +212,7 @@ class Controller(Worker):
                 terminalreporter.write_line(line)
         keyword = self._config.getoption("keyword")
         if keyword and exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
-            suites = suites_in(self._config.args, self._config.invocation_params.dir)
-            for line in unknown_lines(keyword, suites):
+            for line in unknown_lines(keyword, self._suites):
                 terminalreporter.write_line(line)
         if self._unwritten:
             terminalreporter.write_line(self._unwritten, red=True)
