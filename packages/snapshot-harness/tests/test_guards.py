@@ -74,7 +74,8 @@ def test_a_missing_file_is_told(suite: Path, name: str) -> None:
     ("name", "hint"),
     [
         ("sesion.jsonl", "did you mean 'session.jsonl'?"),
-        ("session.01.jsonl", "did you mean"),
+        ("session.01.jsonl", "did you mean 'session.1.jsonl'?"),
+        ("Session.1.jsonl", "did you mean 'session.1.jsonl'?"),
         ("notes.txt", "remove it"),
         (OVERRIDE, "say `overridden = true`"),
     ],

@@ -90,13 +90,15 @@ def _file_problems(suite: Suite, read: _Read) -> Iterator[Problem]:
     if left is not None:
         yield left.problem
     required, allowed = _expected_names(suite, read.file)
-    allowed |= {path.name for path in find_logs(directory)}
+    logs = {path.name for path in find_logs(directory)}
+    allowed |= logs
     present = {entry.name for entry in directory.iterdir() if not _is_a_tools(entry.name)}
     for name in sorted(required - present):
         yield _missing(directory, name)
     for name in sorted(present - required - allowed):
         if left is None or not (name.endswith(NEW) or name == COMMIT):
-            yield _unexpected(directory / name, sorted(required | allowed))
+            known = {*required, *allowed, log_name(len(logs))}
+            yield _unexpected(directory / name, sorted(known))
     for name in sorted(present & (required | allowed)):
         yield from _kind(directory / name)
     yield from _numbering(directory)
